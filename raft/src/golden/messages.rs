@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use tripod_state::ids::{FeatureLevel, JobName, ServiceIncarnation, TaskId};
 use tripod_state::{Answer, Fault, level};
 
-use super::{check_lines, clusters, commands, needs, schedulers};
+use super::{check_lines, clusters, commands, needs, schedulers, sessions};
 use crate::base::codec;
 use crate::base::test_entries::id;
 use crate::base::types::{Entry, LogCommand, Peer, Types, Vote};
@@ -161,10 +161,14 @@ fn messages_of_level_10_stay_as_they_are() {
         |name: &str, reply| sample(format!("propose newer answer {name}"), &Outcome::Applied(9, reply));
     let answers = needs::answers();
     let answers = answers.into_iter().map(|(name, answer)| applied(name, Ok(Answer::Ray(answer))));
-    let jobs = vec![JobName::from("train")];
-    let held = level::Refusal::Scheduled { needs: FeatureLevel(10), count: 300, jobs };
+    let of_sessions = sessions::answers();
+    let of_sessions = of_sessions.into_iter().map(|(name, answer)| applied(name, Ok(Answer::Mars(answer))));
+    let jobs = || vec![JobName::from("train")];
+    let held = level::Refusal::Scheduled { needs: FeatureLevel(10), count: 300, jobs: jobs() };
     let held = applied("refused level held by tasks", Err(Fault::Level(held)));
-    let samples: Vec<Sample> = answers.chain([held]).collect();
+    let by_sessions = level::Refusal::Sessions { needs: FeatureLevel(10), count: 300, jobs: jobs() };
+    let by_sessions = applied("refused level held by sessions", Err(Fault::Level(by_sessions)));
+    let samples: Vec<Sample> = answers.chain(of_sessions).chain([held, by_sessions]).collect();
     check("level10/messages.txt", &samples);
 }
 

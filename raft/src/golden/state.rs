@@ -18,7 +18,7 @@ use tripod_state::task::Protocol;
 use tripod_state::{ApplyContext, Command, Envelope, Reply, Scope, Stamp, State};
 use tripod_state::{barrier, job, kv, level, session, task};
 
-use super::{check_file, clusters, scheduler_state, schedulers};
+use super::{check_file, clusters, scheduler_state, schedulers, sessions};
 use crate::base::test_entries::id;
 use crate::base::types::{Membership, Peer};
 use crate::offline::backup::{Pace, ReadOnlyFile};
@@ -354,11 +354,12 @@ fn a_snapshot_of_level_9_stays_as_it_is() {
     check("level9/state.snap", &header(&log), &log);
 }
 
-/// What the commands of level 10 make of it: tasks with needs, cancelled ones, and described objects.
+/// What the commands of level 10 make of it: tasks with needs, cancelled ones, described objects, and sessions.
 fn level_10() -> Log {
     let mut log = level_9();
     log.apply(schedulers::raise(10, 4));
     scheduler_state::need_something(&mut log);
+    sessions::fill(&mut log, TRAIN);
     log
 }
 
@@ -431,7 +432,7 @@ fn a_build_of_the_level_before_refuses_a_snapshot_of_this_one() {
 fn a_snapshot_of_a_level_that_is_not_supported_is_refused_with_both_levels() {
     let mut log = level_2();
     let heard = (1..=4).map(NodeId).collect();
-    log.apply(Command::Level(level::Command::Raise { to: FeatureLevel(10), heard }));
+    log.apply(Command::Level(level::Command::Raise { to: FeatureLevel(11), heard }));
     let bytes = write_to(Vec::new(), &header(&log), &log.state).unwrap();
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("later.snap");
@@ -440,5 +441,5 @@ fn a_snapshot_of_a_level_that_is_not_supported_is_refused_with_both_levels() {
         .err()
         .unwrap()
         .to_string();
-    assert!(refusal.starts_with("T4404 level-snapshot: ") && refusal.contains("level 10"), "{refusal}");
+    assert!(refusal.starts_with("T4404 level-snapshot: ") && refusal.contains("level 11"), "{refusal}");
 }

@@ -9,10 +9,11 @@ use crate::screen::assert_as_shown;
 use crate::site::Site;
 
 /// Each page with its commands that are typed elsewhere, by how they begin.
-const PAGES: [(&str, &str, &[&str]); 6] = [
+const PAGES: [(&str, &str, &[&str]); 7] = [
     ("README.md", include_str!("../../../../README.md"), &["cargo "]),
     ("jax.md", include_str!("../../../../docs/clients/jax.md"), &[]),
     ("tensorflow.md", include_str!("../../../../docs/clients/tensorflow.md"), &[]),
+    ("mars.md", include_str!("../../../../docs/clients/mars.md"), &["tripod dev ", "tripod objstore "]),
     ("mindspore.md", include_str!("../../../../docs/clients/mindspore.md"), &[]),
     ("ray.md", include_str!("../../../../docs/clients/ray.md"), &["tripod objstore ", "tripod worker "]),
     ("tasks.md", include_str!("../../../../docs/runbooks/tasks.md"), &[]),

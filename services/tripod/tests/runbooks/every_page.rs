@@ -5,9 +5,10 @@ use std::fs;
 use std::path::Path;
 
 /// Each page, and the test that types it.
-const TYPED: [(&str, &str); 18] = [
+const TYPED: [(&str, &str); 19] = [
     ("README.md", "services/tripod/tests/runbooks/clients.rs"),
     ("docs/clients/jax.md", "services/tripod/tests/runbooks/clients.rs"),
+    ("docs/clients/mars.md", "services/tripod/tests/runbooks/clients.rs"),
     ("docs/clients/mindspore.md", "services/tripod/tests/runbooks/clients.rs"),
     ("docs/clients/ray.md", "services/tripod/tests/runbooks/clients.rs"),
     ("docs/clients/tensorflow.md", "services/tripod/tests/runbooks/clients.rs"),
@@ -27,7 +28,12 @@ const TYPED: [(&str, &str); 18] = [
 ];
 
 /// Pages whose commands print nothing while all is well, or only what depends on where nodes are.
-const SILENT: [&str; 3] = ["docs/clients/mindspore.md", "docs/clients/ray.md", "docs/clients/tensorflow.md"];
+const SILENT: [&str; 4] = [
+    "docs/clients/mars.md",
+    "docs/clients/mindspore.md",
+    "docs/clients/ray.md",
+    "docs/clients/tensorflow.md",
+];
 
 fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))

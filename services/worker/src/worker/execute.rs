@@ -31,6 +31,8 @@ pub(crate) struct Executed {
     pub(super) run: Option<RayRun>,
     /// Whether the results are to be stored, by their places. None: all of them.
     pub(super) wanted: Vec<bool>,
+    /// Somebody wanted it to end: the scheduler says what becomes of its results.
+    pub(super) is_cancelled: bool,
     pub(super) outcome: Result<Vec<Output>, TaskError>,
 }
 
@@ -99,13 +101,14 @@ impl Executor {
                 },
                 None => Err(failed::exception(&name, format!("this worker has no function `{name}`"))),
             };
+            let is_cancelled = context.is_cancelled();
             let uses = context.into_uses();
             if uses.is_empty() {
                 self.inbox.ended(ticket);
             } else {
                 self.inbox.keeps_up(ticket);
             }
-            let executed = Executed { name, task, run, wanted: store_output, outcome };
+            let executed = Executed { name, task, run, wanted: store_output, is_cancelled, outcome };
             let told = self.executed.send(Ok(executed));
             if !uses.is_empty() {
                 // The report need not wait for that, but the next task must.

@@ -47,8 +47,13 @@ fn ended(error: tokio::task::JoinError) -> Lost {
 
 /// Writes the results of one task, or why there are none, and tells its end.
 async fn finish(process: Process, executed: Executed) -> Result<(), Lost> {
-    let Executed { name, task, run, wanted, outcome } = executed;
-    let wanted = |place: usize| wanted.get(place).copied().unwrap_or(true);
+    let Executed { name, task, run, wanted, is_cancelled, outcome } = executed;
+    let wanted = |place: usize| !is_cancelled && wanted.get(place).copied().unwrap_or(true);
+    let outcome = if is_cancelled {
+        Err(failed::exception(&name, "the task was cancelled".to_owned()))
+    } else {
+        outcome
+    };
     let mut calls = Vec::new();
     let mut outcome = match outcome {
         Ok(outputs) => write(&process, &task, outputs, run, &wanted, &mut calls)

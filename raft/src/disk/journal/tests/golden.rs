@@ -11,7 +11,7 @@ use crate::base::test_entries::id;
 use crate::base::types::{Entry, LogCommand, Vote};
 use crate::disk::Change;
 use crate::disk::journal::simulated::{Loss, Medium, SimFiles};
-use crate::golden::{check_file, clusters, commands, needs, schedulers};
+use crate::golden::{check_file, clusters, commands, commands_of_level_10, schedulers};
 
 /// The name of the first segment.
 const SEGMENT: &str = "0000000000000001.segment";
@@ -50,7 +50,7 @@ fn check(name: &str, samples: &[commands::Sample]) {
 
 #[test]
 fn a_journal_of_level_10_is_read_and_written() {
-    check("level10/journal.segment", &needs::commands());
+    check("level10/journal.segment", &commands_of_level_10());
 }
 
 #[test]
