@@ -257,7 +257,7 @@ mod tests {
             let methods = message::methods(services);
             let mut source = Source::new(1);
             let mut all = Came::default();
-            for _ in 0..20 {
+            for _ in 0..30 {
                 let came = run(&methods, &generate(&mut source, &methods));
                 all.committed += came.committed;
                 all.answered += came.answered;
