@@ -2,8 +2,7 @@
 
     python mars_demonstrations.py ENDPOINTS FILE
 
-Prints a step when a round begins and when it has ended. What is executed once is used in all rounds, so that chunks which
-are lost with a worker's store are made again.
+Prints a step when a round begins and when it has ended. What is executed once is used in all rounds.
 """
 
 import pathlib

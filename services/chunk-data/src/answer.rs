@@ -79,9 +79,8 @@ impl Answer {
 
     /// The next piece, of [`PART_BYTES`] at most; `None` when there is no more. Large ones are not copied.
     pub(crate) fn next(&mut self) -> Option<Bytes> {
-        let mut first = match self.pieces.pop_front() {
-            Some(first) => first,
-            None => return self.gather.as_mut()?.next(PART_BYTES),
+        let Some(mut first) = self.pieces.pop_front() else {
+            return self.gather.as_mut()?.next(PART_BYTES);
         };
         if first.len() > PART_BYTES {
             self.pieces.push_front(first.split_off(PART_BYTES));

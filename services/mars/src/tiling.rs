@@ -13,13 +13,16 @@ use tripod_state::ids::JobId;
 use crate::limits::{TILINGS_MAX, TILINGS_WAITING_MAX};
 use crate::status;
 
+/// Of each session that somebody has a turn of, or waits for one.
+type OfSessions = HashMap<(JobId, String), Weak<Semaphore>>;
+
 /// The turns of one node. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Turns {
     /// Of all sessions.
     running: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
-    sessions: Arc<Mutex<HashMap<(JobId, String), Weak<Semaphore>>>>,
+    sessions: Arc<Mutex<OfSessions>>,
 }
 
 impl Turns {

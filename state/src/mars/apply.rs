@@ -33,6 +33,8 @@ impl Turn<'_> {
     pub(crate) fn settle_graphs(&mut self) {
         let domains = &mut self.job.domains;
         if domains.mars.is_some() {
+            // The method by itself is not general enough for all lifetimes.
+            #[allow(clippy::redundant_closure_for_method_calls, reason = "it is a closure of any lifetime")]
             self.with_mars(|act| act.settle());
         } else if let Some(ray) = domains.ray.as_deref_mut() {
             // Of sessions that are gone.

@@ -11,7 +11,7 @@ use crate::mars::apply::Answered;
 use crate::mars::chunk::{ChunkMeta, NONE, Shared, Stage};
 use crate::mars::drafts::answer;
 use crate::mars::graph::{FETCHED_FIRST, Graph, GraphState};
-use crate::mars::ids::{GraphKind, GraphNo, Place, SessionNo};
+use crate::mars::ids::{GraphKind, GraphNo, Name, Place, SessionNo};
 use crate::mars::intake::of_node;
 use crate::mars::key::ChunkKey;
 use crate::mars::limits::{GRAPH_INPUTS_MAX, JOB_CHUNKS_MAX, JOB_GRAPH_BYTES_MAX, SESSION_CHUNKS_MAX};
@@ -168,7 +168,7 @@ impl Graph {
                 return Err(of_node(unknown, "is to be a target and is not in the graph"));
             }
         }
-        let mut wanted: BTreeSet<&str> = targets.iter().map(|key| key.as_str()).collect();
+        let mut wanted: BTreeSet<&str> = targets.iter().map(Name::as_str).collect();
         let all: Vec<_> = self.tileables.keys().cloned().collect();
         let is_every_one = targets.is_empty() || self.head.kind == GraphKind::Chunk;
         for key in all {

@@ -28,6 +28,7 @@ pub(crate) struct Head {
 
 /// One of the others, in the order of the variants: each kind by its numbers, and behind a graph and an upload what belongs
 /// to it.
+#[allow(clippy::enum_variant_names, reason = "a part of an upload is one of the pieces")]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Part {
     Session(SessionNo, Session),

@@ -20,12 +20,12 @@ impl Act<'_> {
                 return;
             }
             for (operation, outcome) in ended {
-                self.ended(operation, outcome);
+                self.ended(operation, &outcome);
             }
         }
     }
 
-    fn ended(&mut self, operation: OperationId, outcome: Outcome) {
+    fn ended(&mut self, operation: OperationId, outcome: &Outcome) {
         // Of a graph that is gone, or made again what was lost.
         let Some(number) = self.mars.tasks.remove(&operation) else { return };
         self.is_changed = true;
@@ -43,7 +43,7 @@ impl Act<'_> {
             graph.set_stage(place, stage);
             free = graph.end_chunk(place, stage != Stage::Succeeded);
             if graph.head.state != GraphState::Cancelling
-                && let Some(error) = graph.error_of(place, &outcome, ray)
+                && let Some(error) = graph.error_of(place, outcome, ray)
             {
                 graph.head.error = Some(Arc::new(error));
                 has_failed = true;

@@ -12,6 +12,10 @@ use crate::ray::ids::{
 use crate::ray::resources::{Needs, Offers};
 
 /// A command to a job's scheduler.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "requests are nearly all commands, and a box more is what they would cost"
+)]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
     /// What a client asks.

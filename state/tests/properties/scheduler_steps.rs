@@ -15,6 +15,7 @@ use tripod_state::ray::{
 };
 
 /// One thing that happens.
+#[allow(clippy::large_enum_variant, reason = "a test has few of them")]
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     Ask(Origin, Request),

@@ -51,6 +51,7 @@ fn name(line: &Line<'_>) -> GraphName {
     GraphName { session: line.text(1), kind: kind(line), key: line.text(2) }
 }
 
+#[allow(clippy::too_many_lines, reason = "a match over all words")]
 fn request(scope: Scope, state: &State, line: &Line<'_>) -> Request {
     let digest = || Digest([line.or("digest", 1); 32]);
     // Unless another one is named, the one that is there.

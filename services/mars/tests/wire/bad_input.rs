@@ -25,6 +25,7 @@ async fn refused(node: &Node, nodes: Vec<pb::TileableNode>) -> Status {
     node.submit("g", nodes).await.expect_err("it is refused")
 }
 
+#[allow(clippy::too_many_lines, reason = "a list of what is refused")]
 #[tokio::test]
 async fn what_cannot_be_tiled_is_refused_with_node_and_reason_and_nothing_is_committed() {
     let node = Node::with_session().await;

@@ -35,7 +35,7 @@ async fn a_mutable_is_made_once_and_found_by_its_name_and_by_its_chunks() {
     assert!(made.created && info.state() == pb::MutableState::Open && info.dtype() == pb::ElementType::F64);
     assert_eq!(info.nsplits[0].extents, [2, 2, 1]);
     assert_eq!(info.chunks.iter().map(|chunk| chunk.shape[0]).collect::<Vec<_>>(), [2, 2, 1]);
-    assert_eq!(info.chunks[2].workers, [machine.address.clone()]);
+    assert_eq!(info.chunks[2].workers, *std::slice::from_ref(&machine.address));
     assert_eq!(info.default_values, [pb::Scalar { value: Some(pb::scalar::Value::Fraction(0.0)) }]);
 
     assert_eq!(get(&node, "m", "").await.expect("found"), info);

@@ -132,6 +132,7 @@ pub(super) struct Player;
 
 impl Player {
     /// What is proposed in this state.
+    #[allow(clippy::too_many_lines, reason = "a match over all steps")]
     pub(super) fn commands(&mut self, step: &Step, state: &State) -> Vec<Command> {
         let name = |session: usize, key: usize| GraphName {
             session: SESSIONS[session].to_owned(),

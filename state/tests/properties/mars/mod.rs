@@ -60,7 +60,7 @@ fn kept(state: &State) -> Vec<Record> {
 /// Everything that can go on does, until nothing can.
 fn drain(replica: &mut Replica) {
     for _ in 0..2_000 {
-        let mut player = Player::default();
+        let mut player = Player;
         let commands: Vec<Command> = [Step::Work { fails: false }, Step::Due]
             .iter()
             .flat_map(|step| player.commands(step, &replica.state))
@@ -86,7 +86,7 @@ proptest! {
     /// Whatever happened, every graph that was committed comes to an end, and what nobody refers to is gone.
     #[test]
     fn every_graph_ends_and_nothing_is_left(steps in steps(80)) {
-        let (mut replica, mut laws, mut player) = (started(), Laws::default(), Player::default());
+        let (mut replica, mut laws, mut player) = (started(), Laws::default(), Player);
         for step in &steps {
             replica.now += step.after_ms();
             for command in player.commands(step, &replica.state) {
@@ -115,7 +115,7 @@ proptest! {
     #[test]
     fn a_snapshot_of_sessions_can_stand_for_any_prefix(steps in steps(60), cut in 0_usize..60) {
         let (mut whole, mut resumed) = (started(), started());
-        let mut player = Player::default();
+        let mut player = Player;
         for (number, step) in steps.iter().enumerate() {
             if number == cut {
                 resumed = resumed.through_a_snapshot();
@@ -135,7 +135,7 @@ proptest! {
     /// What is refused changes nothing, and what changes something is told.
     #[test]
     fn sessions_change_neither_in_silence_nor_by_a_refusal(steps in steps(60)) {
-        let (mut replica, mut player) = (started(), Player::default());
+        let (mut replica, mut player) = (started(), Player);
         for step in &steps {
             replica.now += step.after_ms();
             for command in player.commands(step, &replica.state) {
@@ -153,7 +153,7 @@ proptest! {
     /// A request with an id that comes again is answered as before, and changes nothing; so is a stamped command.
     #[test]
     fn requests_take_effect_once(steps in steps(60)) {
-        let (mut replica, mut player) = (started(), Player::default());
+        let (mut replica, mut player) = (started(), Player);
         let id = SessionId::of_node(7);
         let open = session::Command::OpenFor { id, owner: Owner::Node(NodeId(1)) };
         replica.apply(None, Command::Session(open)).reply.expect("a node opens its session");
@@ -195,7 +195,7 @@ fn the_steps_reach_every_end_of_graphs() {
     let mut runner = TestRunner::deterministic();
     let mut seen = BTreeSet::new();
     for _ in 0..1_500 {
-        let (mut replica, mut player) = (started(), Player::default());
+        let (mut replica, mut player) = (started(), Player);
         for step in &steps(80).new_tree(&mut runner).expect("nothing is filtered").current() {
             replica.now += step.after_ms();
             for command in player.commands(step, &replica.state) {
