@@ -32,6 +32,8 @@ class FakeStore:
         self.aborted = 0
         # Objects that cannot come here, with the code that gets of them are answered.
         self.refused = {}
+        # Objects of which gets are not answered yet, though they are here.
+        self.withheld = set()
         # Cleared while nothing is read from connections that were greeted.
         self._reads = threading.Event()
         self._reads.set()
@@ -214,7 +216,7 @@ class FakeStore:
             return
         with self._lock:
             gets[tag] = answer
-            if self.aliases.get(objectid, objectid) not in self.objects:
+            if objectid in self.withheld or self.aliases.get(objectid, objectid) not in self.objects:
                 self._waiting.setdefault(objectid, []).append(answer)
                 return
         answer(self._object(objectid))

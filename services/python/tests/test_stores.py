@@ -223,6 +223,21 @@ class TwoStores(ClusterTest):
         del ref
         await_counts(self, [objectid], [-1])
 
+    def test_a_task_whose_argument_does_not_come_goes_back_and_keeps_no_worker(self):
+        """The argument may have to be made again, by a task for which all workers are needed that wait for it."""
+        ref, scheduler = ray.put("late"), self.fake.scheduler
+        for store in self.fake.stores.values():
+            store.withheld.add(ref.id)
+        same = ray.remote(lambda x, y: (x, y))
+        waiting = [same.remote(ref, n) for n in range(4)]
+        before = scheduler.given_back
+        self.assertEqual(ray.get([same.remote("other", n) for n in range(4)]), [("other", n) for n in range(4)])
+        eventually(lambda: scheduler.given_back > before, "a task that is given back")
+        for store in self.fake.stores.values():
+            store.withheld.clear()
+        self.assertEqual(ray.get(waiting), [("late", n) for n in range(4)])
+        self.assertEqual(scheduler.failed, [])
+
     def test_an_alias_of_an_object_of_the_other_store_comes(self):
         ref = ray.put("far")
         back = ray.remote(lambda refs: refs[0])

@@ -18,6 +18,9 @@ from .store import Gets
 _ERROR_BYTES_MOST = 16 * 1024
 # What a store answers of an object that cannot come to it, and may be had at another one.
 _ELSEWHERE = {wire.RESOURCE_EXHAUSTED, wire.ABORTED}
+# How long a task's arguments may take to come before it is given back: one of them may have to be made again, by a
+# task for which no worker would be left if all waited. Large ones go on coming meanwhile.
+_ARGUMENT_WAIT_S = 1.0
 # How often a worker gives a task back because an argument cannot come to its store: the scheduler sends it
 # here again only if it has forgotten why it came back. And tasks of which that is counted.
 _RETURNS_MOST = 16
@@ -26,7 +29,11 @@ _RETURNED_MOST = 4096
 _log = logging.getLogger("tripod_ray")
 
 
-class _Elsewhere(Exception):
+class _GoesBack(Exception):
+    """The task was not begun and is given back: an argument does not come for now."""
+
+
+class _Elsewhere(_GoesBack):
     """An argument cannot come to this worker's store, and workers of another one may have it."""
 
 
@@ -95,7 +102,7 @@ class Executor:
         key, name = task.name.decode("utf-8", "replace"), _name(task)
         with TaskContext(run, name) as context:
             self._cancels.begin(context.cancellation)
-            call = _Call(self._process, context, task, request.elsewhere and self._may_return(run))
+            call = _Call(self._process, context, request, request.elsewhere and self._may_return(run))
             outputs, described, failed = (), (), None
             try:
                 function, is_raw = self._function(key, name)
@@ -103,16 +110,16 @@ class Executor:
                     outputs, described = self._written(request, run, call.run_raw(function))
                 else:
                     outputs = self._outputs(request, call.run(function, len(task.result)))
-            except (_Elsewhere, TaskError) as error:
+            except (_GoesBack, TaskError) as error:
                 # Its frames would keep arguments alive.
                 failed = error.with_traceback(None)
             if self._cancels.end(context.cancellation):
                 self._abandon(outputs)
                 self._report(request, run).end(_cancelled(name))
                 return {}
-            if isinstance(failed, _Elsewhere):
+            if isinstance(failed, _GoesBack):
                 call.surrender()
-                self._return(run)
+                self._return(run, isinstance(failed, _Elsewhere))
             elif failed is not None:
                 self._over(context)
                 self._fail(request, run, failed, call.retries)
@@ -136,11 +143,12 @@ class Executor:
     def _may_return(self, run):
         return self._returned.get(run[0], 0) < _RETURNS_MOST
 
-    def _return(self, run):
+    def _return(self, run, is_for_others):
         """Gives a task back that has not begun, and asks for another one."""
-        if len(self._returned) >= _RETURNED_MOST:
-            self._returned.clear()
-        self._returned[run[0]] = self._returned.get(run[0], 0) + 1
+        if is_for_others:
+            if len(self._returned) >= _RETURNED_MOST:
+                self._returned.clear()
+            self._returned[run[0]] = self._returned.get(run[0], 0) + 1
         self._process.outbox.post(calls.GiveBack([run]))
         self._reported(run)
         self._process.outbox.post(calls.Idle())
@@ -216,12 +224,15 @@ class _Call:
     """The arguments of a task. The references that the task holds are the worker's from the start; handles
     take them over, and give them up when nobody uses the arguments any more."""
 
-    def __init__(self, process, context, task, may_return):
+    def __init__(self, process, context, request, may_return):
         """`may_return`: if an argument cannot come to this machine, `run` raises `_Elsewhere`."""
+        task = request.task
         self._process = process
         self._name = context.name
         self._cancellation = context.cancellation
         self._may_return = may_return
+        # A scheduler that names no attempts takes none back.
+        self._can_go_back = request.HasField("operationid")
         self._arguments = task.arg
         self._refs = {
             place: process.adopt(value.id)
@@ -276,10 +287,8 @@ class _Call:
         place = 0
         try:
             if gets is not None:
-                gets.wait(None)
                 # Before any value is made: nothing refers to the handles yet.
-                if self._may_return and not _ELSEWHERE.isdisjoint(gets.codes()):
-                    raise _Elsewhere
+                self._await(gets)
             got, arguments = iter(range(len(self._refs))), []
             for place, value in enumerate(self._arguments):
                 if place in self._refs:
@@ -287,7 +296,7 @@ class _Call:
                 else:
                     arguments.append(values.read(value.obj, self._process.adopt))
             return arguments
-        except _Elsewhere:
+        except _GoesBack:
             raise
         except (TaskError, ObjectLostError) as error:
             raise self._produced_by_failed(place, error) from None
@@ -306,9 +315,7 @@ class _Call:
         gets = Gets(self._process.store, [ref.id for ref in self._refs.values()])
         place, inputs = 0, []
         try:
-            gets.wait(None)
-            if self._may_return and not _ELSEWHERE.isdisjoint(gets.codes()):
-                raise _Elsewhere
+            self._await(gets)
             for got, (place, ref) in enumerate(self._refs.items()):
                 memory, metadata_offset = gets.take(got, ref)
                 failure = values.failure(memory) if metadata_offset == 0 else None
@@ -316,7 +323,7 @@ class _Call:
                     raise failure
                 inputs.append(raw.RawInput(memoryview(memory).toreadonly(), metadata_offset))
             return inputs
-        except _Elsewhere:
+        except _GoesBack:
             raise
         except (TaskError, ObjectLostError) as error:
             raise self._produced_by_failed(place, error) from None
@@ -326,6 +333,14 @@ class _Call:
             raise _raised(self._name, error, before) from None
         finally:
             gets.close()
+
+    def _await(self, gets):
+        """Waits for the arguments. Raises `_GoesBack` if that takes too long, or is in vain."""
+        if not gets.wait(_ARGUMENT_WAIT_S if self._can_go_back else None):
+            gets.cancel()
+            raise _GoesBack
+        if self._may_return and not _ELSEWHERE.isdisjoint(gets.codes()):
+            raise _Elsewhere
 
     def _produced_by_failed(self, place, error):
         if isinstance(error, TaskError):
