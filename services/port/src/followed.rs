@@ -200,3 +200,7 @@ fn refused(under_way: UnderWay, stopping: &Stopping, short: Short, poll_over: &s
 fn cut(why: Cut) -> Response<AnswerBody> {
     refusal::of_cut(why).into_http()
 }
+
+#[cfg(test)]
+#[path = "followed_test.rs"]
+mod tests;
