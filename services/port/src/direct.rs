@@ -41,8 +41,8 @@ pub enum DirectAnswer {
     Own(Boxed<Response<AnswerBody>>),
     /// Of a service that was generated.
     Generated(Boxed<Result<Response<Body>, Infallible>>),
-    /// Of the router.
-    Routed(<Routes as Service<DirectRequest>>::Future),
+    /// Of the router. It is much larger than the others, and as large as it every call would be.
+    Routed(Box<<Routes as Service<DirectRequest>>::Future>),
 }
 
 /// A service, and what a port does around its calls. Cheap to clone.

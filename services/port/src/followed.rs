@@ -96,7 +96,7 @@ impl Followed {
             }
             None => {
                 context.put(request.extensions_mut());
-                DirectAnswer::Routed(routes.clone().call(request))
+                DirectAnswer::Routed(Box::new(routes.clone().call(request)))
             }
         };
         let own_patience =
