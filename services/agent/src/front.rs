@@ -80,9 +80,9 @@ impl Service<Request<Body>> for Front {
         let caller = Caller { connection: under_way.connection(), bytes };
         let request = Received::of_bytes(request, &caller.bytes).map(Body::new);
         Box::pin(async move {
-            let counted = |answer| Content::of(answer, caller.bytes.clone());
-            let answer = async { counted(front.answer(request, &caller).await) };
-            Ok(under_way.answered(&front.stopping, answer, |why| counted(cut(why))).await)
+            let bytes = caller.bytes.clone();
+            let answer = front.answer(request, &caller);
+            Ok(under_way.answered(&front.stopping, answer, bytes, cut).await)
         })
     }
 }
@@ -256,9 +256,7 @@ async fn refused(
     let bytes = CallBytes::of(under_way.account().refused_call(REFUSAL_BYTES));
     let refusal = refusal(short);
     let status = if under_way.is_poll() { harmless_to_polls(&refusal) } else { refusal };
-    let answer = Content::of(status.into_http(), bytes.clone());
-    let never_cut = |_| Content::of(Response::new(Body::empty()), bytes.clone());
-    Ok(under_way.answered(&stopping, ready(answer), never_cut).await)
+    Ok(under_way.answered(&stopping, ready(status.into_http()), bytes, cut).await)
 }
 
 /// The same with the one code that ends no client that polls.

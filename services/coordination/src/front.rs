@@ -7,7 +7,7 @@ use prost::Message;
 use tonic::{Code, Request, Response, Status};
 use tripod_gateway::{Consistency, Gateway, JobBinding, Outage};
 use tripod_port::label::Label;
-use tripod_port::{CallBytes, ConnectionCalls, Stopping, deadline, refusal};
+use tripod_port::{CallContext, Stopping, deadline, refusal};
 use tripod_state::ids::{DurationMs, Incarnation, JobId, TaskId};
 use tripod_state::{Answer, Command, Fault, Reply, Scope, State, Ticket};
 
@@ -157,7 +157,7 @@ impl Front {
         let (scope, task, incarnation) = decode(self.caller(&request).await?, request.get_ref());
         let interval = self.interval(&request);
         let reply = self.gateway.heartbeat(scope, task, incarnation, interval).await;
-        if let (Ok(Ok(_)), Some(calls)) = (&reply, request.extensions().get::<ConnectionCalls>()) {
+        if let (Ok(Ok(_)), Some(calls)) = (&reply, CallContext::connection_calls(request.extensions())) {
             calls.kept::<Speakers>().heard(scope.job, task, incarnation);
         }
         self.answer(reply, encode)
@@ -210,7 +210,7 @@ impl Front {
             |state: &State| (state.sizes(caller.job).0, state.job(caller.job).map(|job| job.key_bytes));
         let sizes = self.gateway.read(Consistency::Local, sizes).await;
         let (keys, bytes) = sizes.map_err(|outage| status::of_outage(&outage))?;
-        let making = match request.extensions().get::<CallBytes>() {
+        let making = match CallContext::bytes(request.extensions()) {
             Some(call) if bytes.unwrap_or_default() > MADE_AT_ONCE => {
                 Some(call.making().await.map_err(refusal::of_short)?)
             }
@@ -380,7 +380,7 @@ impl Front {
 /// Counts a message as it was unpacked: until then it counts as the largest that it can be.
 fn weigh<M: Message>(request: &Request<M>) -> Result<(), Outage> {
     if request.metadata().contains_key(COMPRESSION)
-        && let Some(call) = request.extensions().get::<CallBytes>()
+        && let Some(call) = CallContext::bytes(request.extensions())
     {
         call.message(request.get_ref().encoded_len() as u64)?;
     }

@@ -2,11 +2,11 @@
 
 use tonic::service::Routes;
 use tripod_gateway::{FrontEnd, Future, Gateway, JobBinding, PortKind};
-use tripod_port::Manner;
+use tripod_port::{Direct, Manner};
 
 use crate::manners::MANNERS;
 use crate::push::{self, Connect};
-use crate::routes::routes;
+use crate::routes::{direct, routes};
 
 /// All dialects, agents, and the telling of tasks. One for each node.
 pub struct Coordination {
@@ -41,6 +41,10 @@ impl FrontEnd for Coordination {
     fn add_to(&self, others: Routes, binding: &JobBinding) -> Routes {
         let own = routes(&self.gateway, binding).into_axum_router().reset_fallback();
         others.into_axum_router().merge(own).into()
+    }
+
+    fn direct(&self, binding: &JobBinding) -> Vec<Direct> {
+        direct(&self.gateway, binding)
     }
 
     fn manners(&self) -> &'static [Manner] {

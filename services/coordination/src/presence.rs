@@ -10,7 +10,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tonic::Request;
 use tripod_gateway::{Gateway, PRESENT_EVERY};
-use tripod_port::{ConnectionCalls, PRESENCE_TOLD_FOR, Stopping, tell_presence};
+use tripod_port::{CallContext, PRESENCE_TOLD_FOR, Stopping, tell_presence};
 use tripod_state::ids::{Incarnation, JobId, TaskId};
 use tripod_state::task::HEARTBEAT_INTERVAL_MS_MAX;
 use tripod_state::{Command, Scope, task};
@@ -22,7 +22,7 @@ const FOLLOWED_MAX: usize = 1024;
 /// It is told of until the last moment at which the first heartbeat can come.
 const _: () = assert!(PRESENCE_TOLD_FOR.as_millis() == HEARTBEAT_INTERVAL_MS_MAX.0 as u128);
 
-/// Which tasks of each connection are told of, as its [`ConnectionCalls`] keeps them. Cheap to clone.
+/// Which tasks of each connection are told of, as its [`tripod_port::ConnectionCalls`] keeps them. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Presences(Arc<Mutex<BTreeMap<(JobId, TaskId), Incarnation>>>);
 
@@ -57,7 +57,7 @@ impl Life {
 
     /// Its task is heard on the connection of this request.
     pub(crate) fn heard<M>(self, request: &Request<M>) {
-        if let Some(calls) = request.extensions().get::<ConnectionCalls>() {
+        if let Some(calls) = CallContext::connection_calls(request.extensions()) {
             calls.kept::<Speakers>().heard(self.scope.job, self.task, self.incarnation);
         }
     }
@@ -93,7 +93,7 @@ impl Presences {
 /// Tells the leader of a task that has just registered by this request, until its first heartbeat.
 pub(crate) fn follow<M>(gateway: &Gateway, request: &Request<M>, life: Life) {
     // Without one there is no connection that could end.
-    let Some(calls) = request.extensions().get::<ConnectionCalls>().cloned() else { return };
+    let Some(calls) = CallContext::connection_calls(request.extensions()).cloned() else { return };
     let presences = calls.kept::<Presences>();
     if !presences.begin(life) {
         return;

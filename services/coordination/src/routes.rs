@@ -9,7 +9,7 @@ use tonic::codec::CompressionEncoding;
 use tonic::service::Routes;
 use tripod_gateway::{Gateway, JobBinding};
 use tripod_port::overlong::MESSAGE_BYTES_MAX;
-use tripod_port::{deadline, label, overlong};
+use tripod_port::{Direct, deadline, label, overlong};
 use tripod_proto::bounds::ANSWER_ENCODED_BYTES_MAX;
 use tripod_proto::tensorflow::coordination_service_server::CoordinationServiceServer as ServerT;
 use tripod_proto::tensorflow::eager::eager_service_server::EagerServiceServer;
@@ -26,26 +26,41 @@ use crate::{agents, foreign, l, n, t};
 /// An answer is refused beyond [`ANSWER_BYTES_MAX`] before it is made. What frames its keys comes on top.
 const _: () = assert!(ANSWER_ENCODED_BYTES_MAX as u64 >= 2 * ANSWER_BYTES_MAX);
 
+/// The services of all dialects for the job of a port.
+struct Dialects {
+    n: ServerN<n::Service>,
+    t: ServerT<t::Service>,
+    l: ServerL<l::Service>,
+    agents: AgentsServer<agents::Service>,
+}
+
+impl Dialects {
+    fn new(gateway: &Gateway, binding: &JobBinding) -> Self {
+        let front = |dialect| Front::new(gateway.clone(), binding.clone(), dialect);
+        // Every call of newer clients says that it may be compressed; a service that does not accept
+        // it answers UNIMPLEMENTED to all of them.
+        let n = ServerN::new(n::Service::new(front(Dialect::N)))
+            .accept_compressed(CompressionEncoding::Gzip)
+            .max_decoding_message_size(MESSAGE_BYTES_MAX)
+            .max_encoding_message_size(ANSWER_ENCODED_BYTES_MAX);
+        let t = ServerT::new(t::Service::new(front(Dialect::T)))
+            .accept_compressed(CompressionEncoding::Gzip)
+            .max_decoding_message_size(MESSAGE_BYTES_MAX)
+            .max_encoding_message_size(ANSWER_ENCODED_BYTES_MAX);
+        let l = ServerL::new(l::Service::new(front(Dialect::L)))
+            .accept_compressed(CompressionEncoding::Gzip)
+            .max_decoding_message_size(MESSAGE_BYTES_MAX)
+            .max_encoding_message_size(ANSWER_ENCODED_BYTES_MAX);
+        let agents = AgentsServer::new(agents::Service::new(gateway.clone()))
+            .max_decoding_message_size(MESSAGE_BYTES_MAX)
+            .max_encoding_message_size(ANSWER_ENCODED_BYTES_MAX);
+        Self { n, t, l, agents }
+    }
+}
+
 /// All dialects for the job that `binding` names. The path tells them apart.
 pub(crate) fn routes(gateway: &Gateway, binding: &JobBinding) -> Routes {
-    let front = |dialect| Front::new(gateway.clone(), binding.clone(), dialect);
-    // Every call of newer clients says that it may be compressed; a service that does not accept
-    // it answers UNIMPLEMENTED to all of them.
-    let n = ServerN::new(n::Service::new(front(Dialect::N)))
-        .accept_compressed(CompressionEncoding::Gzip)
-        .max_decoding_message_size(MESSAGE_BYTES_MAX)
-        .max_encoding_message_size(ANSWER_ENCODED_BYTES_MAX);
-    let t = ServerT::new(t::Service::new(front(Dialect::T)))
-        .accept_compressed(CompressionEncoding::Gzip)
-        .max_decoding_message_size(MESSAGE_BYTES_MAX)
-        .max_encoding_message_size(ANSWER_ENCODED_BYTES_MAX);
-    let l = ServerL::new(l::Service::new(front(Dialect::L)))
-        .accept_compressed(CompressionEncoding::Gzip)
-        .max_decoding_message_size(MESSAGE_BYTES_MAX)
-        .max_encoding_message_size(ANSWER_ENCODED_BYTES_MAX);
-    let agents = AgentsServer::new(agents::Service::new(gateway.clone()))
-        .max_decoding_message_size(MESSAGE_BYTES_MAX)
-        .max_encoding_message_size(ANSWER_ENCODED_BYTES_MAX);
+    let Dialects { n, t, l, agents } = Dialects::new(gateway, binding);
     let foreign = Arc::new(foreign::Service::new());
     let worker = WorkerServiceServer::from_arc(Arc::clone(&foreign));
     let eager = EagerServiceServer::from_arc(foreign).max_decoding_message_size(MESSAGE_BYTES_MAX);
@@ -53,6 +68,13 @@ pub(crate) fn routes(gateway: &Gateway, binding: &JobBinding) -> Routes {
     let dialects = dialects.add_service(worker).add_service(eager).into_axum_router();
     // One layer for all: each boxes every call and answer, and copies the service for it.
     dialects.layer(from_fn(around)).into()
+}
+
+/// The same to be called past the router, around which a port does what [`around`] does.
+pub(crate) fn direct(gateway: &Gateway, binding: &JobBinding) -> Vec<Direct> {
+    let Dialects { n, t, l, agents } = Dialects::new(gateway, binding);
+    let all = [Direct::generated(n), Direct::generated(t), Direct::generated(l), Direct::generated(agents)];
+    all.map(Direct::of_dialect).into()
 }
 
 /// What is done around every call.

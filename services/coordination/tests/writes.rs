@@ -100,7 +100,7 @@ impl Peer {
         );
         let coordination = Coordination::new(served.gateway.clone());
         let routes = coordination.add_to(Routes::default(), &JobBinding::Named("job".to_owned()));
-        let services = Followed::new(routes, Manners::of(&[MANNERS]), &Stopping::never());
+        let services = Followed::new(routes, Vec::new(), Manners::of(&[MANNERS]), &Stopping::never());
         // The listener has one connection, and waits for others in vain.
         let incoming = tokio_stream::once(Ok::<_, io::Error>(ours)).chain(tokio_stream::pending());
         tokio::spawn(server().serve_with_incoming(services, incoming));

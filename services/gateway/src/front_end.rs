@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tonic::service::Routes;
-use tripod_port::{Framed, Manner, Manners, Served};
+use tripod_port::{Direct, Framed, Grpc, Manner, Manners, Served};
 
 use crate::backend::Future;
 use crate::job::JobBinding;
@@ -31,6 +31,12 @@ pub trait FrontEnd: Send + Sync {
     /// does not touch those of others.
     fn add_to(&self, routes: Routes, _binding: &JobBinding) -> Routes {
         routes
+    }
+
+    /// Those of the services that it [adds](Self::add_to) which are called past the router: the same, in the same words. None
+    /// of them may keep anything of its own, as there are two of it.
+    fn direct(&self, _binding: &JobBinding) -> Vec<Direct> {
+        Vec::new()
     }
 
     /// How it serves the connections of a port of its own, for the job that `binding` names, if it frames its bytes itself.
@@ -75,7 +81,8 @@ impl FrontEnds {
             return Served::Framed(framed);
         }
         let manners: Vec<&[Manner]> = self.on(port).map(FrontEnd::manners).collect();
-        Served::Grpc(self.routes(port, binding), Manners::of(&manners))
+        let direct = self.on(port).flat_map(|front_end| front_end.direct(binding)).collect();
+        Served::Grpc(Grpc { routes: self.routes(port, binding), direct, manners: Manners::of(&manners) })
     }
 
     /// The services alone, for those who serve them by a transport of their own.

@@ -3,10 +3,10 @@
 use tokio::sync::watch;
 use tonic::service::Routes;
 use tripod_gateway::{FrontEnd, Gateway, JobBinding, PortKind};
-use tripod_port::Manner;
+use tripod_port::{Direct, Manner};
 
 use crate::manners::MANNERS;
-use crate::service::add_to;
+use crate::service::{add_to, direct};
 use crate::{Backups, JobPorts};
 
 /// `tripod.v1` and `grpc.health.v1`, on the client port.
@@ -46,6 +46,10 @@ impl FrontEnd for Native {
 
     fn add_to(&self, routes: Routes, _binding: &JobBinding) -> Routes {
         add_to(routes, &self.gateway, &self.job_ports, &self.backups)
+    }
+
+    fn direct(&self, _binding: &JobBinding) -> Vec<Direct> {
+        direct(&self.gateway)
     }
 
     fn manners(&self) -> &'static [Manner] {

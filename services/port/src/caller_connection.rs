@@ -38,6 +38,11 @@ impl CallerConnection {
         CALLER.scope(Some(self), call)
     }
 
+    /// [`Self::scope`] for one step of a call.
+    pub(crate) fn enter<T>(self, step: impl FnOnce() -> T) -> T {
+        CALLER.sync_scope(Some(self), step)
+    }
+
     /// A part of the present call that is to run in a task of its own.
     pub fn carried<F: Future>(part: F) -> impl Future<Output = F::Output> {
         CALLER.scope(Self::current(), part)

@@ -3,8 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use axum::response::Response;
-use http::HeaderMap;
+use http::{HeaderMap, Response};
 use tonic::Status;
 
 /// How much earlier than tonic we end a call. tonic answers CANCELLED, and where that overtakes the
@@ -14,12 +13,25 @@ const AHEAD: Duration = Duration::from_millis(2);
 const TEXT: &str = "Deadline Exceeded";
 
 /// Answers DEADLINE_EXCEEDED when the time that the caller has [`given`] is over.
-pub async fn keep(given: Option<Duration>, answer: impl Future<Output = Response>) -> Response {
+pub async fn keep<B: Default>(
+    given: Option<Duration>,
+    answer: impl Future<Output = Response<B>>,
+) -> Response<B> {
     let Some(given) = given else { return answer.await };
-    match tokio::time::timeout(given.saturating_sub(AHEAD), answer).await {
+    match tokio::time::timeout(ours(given), answer).await {
         Ok(response) => response,
-        Err(_) => Status::deadline_exceeded(TEXT).into_http(),
+        Err(_) => exceeded(),
     }
+}
+
+/// When we end a call that has so much time.
+pub(crate) fn ours(given: Duration) -> Duration {
+    given.saturating_sub(AHEAD)
+}
+
+/// What a call is told whose time is over.
+pub(crate) fn exceeded<B: Default>() -> Response<B> {
+    Status::deadline_exceeded(TEXT).into_http()
 }
 
 /// The time that a caller gives in its header `grpc-timeout`: up to eight digits and a unit. `None` for no
@@ -49,7 +61,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_call_that_runs_out_of_time_exceeds_its_deadline() {
-        let response = keep(of("50m"), std::future::pending()).await;
+        let response = keep::<()>(of("50m"), std::future::pending()).await;
         let status = Status::from_header_map(response.headers()).unwrap();
         assert_eq!((status.code(), status.message()), (tonic::Code::DeadlineExceeded, TEXT));
     }

@@ -1,6 +1,6 @@
 //! A job's name as the first label of the host that a client dialled: `train42.coord.example:7700`.
 
-use axum::extract::Request;
+use http::Request;
 
 /// What may be a job's name. Whether there is such a job is another question: the first label of a
 /// node's own host name looks the same.
@@ -9,7 +9,7 @@ pub struct Label(pub String);
 
 /// Puts the label beside the request, where the services can read it: gRPC's own request does not keep
 /// the authority.
-pub fn read(request: &mut Request) {
+pub fn read<B>(request: &mut Request<B>) {
     if let Some(label) = request.uri().host().and_then(Label::of) {
         request.extensions_mut().insert(label);
     }

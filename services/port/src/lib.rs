@@ -31,6 +31,9 @@
 //! | `caller_address`, `caller_connection` | where a call comes from, and by which connection |
 //! | `contact` | whether the node is in contact with the cluster |
 //! | `stop` | the phases of a planned stop |
+//! | `transport` | HTTP/2 on accepted connections, until they end |
+//! | `direct`, `bodies`, [`unary`] | services that are called past the router, and calls that are one frame each way |
+//! | `call_context` | what services find of a call |
 //! | `followed`, `under_way` | around all services: which calls a stop waits for, and what it does to the others |
 //! | `framed` | protocols that frame their bytes themselves, and how long their clients may take |
 //! | `bytes_held` | what is held for clients, counted by node and connection |
@@ -42,12 +45,15 @@
 //! | [`overlong`] | the answer to messages beyond the decode limit |
 //! | [`deadline`] | the answer to calls whose time is over |
 
+mod bodies;
 mod bytes_held;
+mod call_context;
 mod caller_address;
 mod caller_connection;
 mod connection;
 mod contact;
 pub mod deadline;
+mod direct;
 mod followed;
 mod framed;
 mod holding;
@@ -60,12 +66,16 @@ pub mod refusal;
 mod serve;
 mod stop;
 mod throttle;
+mod transport;
+pub mod unary;
 mod under_way;
 
+pub use bodies::{AnswerBody, RequestBody, Whole};
 pub use bytes_held::{
     Account, Budget, CALL_BYTES, CONNECTION_BYTES_FREE, CONNECTION_WINDOW_BYTES, CallBytes, Charge,
     Direction, Making, MemoryLimits, Reserved, Short, Turn,
 };
+pub use call_context::CallContext;
 pub use caller_address::CallerAddress;
 pub use caller_connection::CallerConnection;
 pub use connection::{
@@ -73,12 +83,13 @@ pub use connection::{
     tell_presence,
 };
 pub use contact::{Contact, ContactSwitch};
-pub use followed::{Followed, REFUSAL_BYTES};
+pub use direct::{Direct, DirectAnswer, DirectRequest, DirectService};
+pub use followed::{Followed, Following, REFUSAL_BYTES};
 pub use framed::{Accepted, Bytestream, Deadlines, Framed, Handling, Timeouts};
 pub use holding::{Content, Received, enter as enter_call};
 pub use listen::{Binder, NotOpened};
 pub use lost::end_when_lost;
 pub use manner::{Ending, Manner, Manners, Method, MethodKind};
-pub use serve::{Served, serve, serve_through, server};
+pub use serve::{Grpc, Served, serve, serve_through, server};
 pub use stop::{Stop, Stopping};
-pub use under_way::{Answer, Cut, UnderWay};
+pub use under_way::{Answer, Answering, Cut, UnderWay};

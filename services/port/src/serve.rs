@@ -11,16 +11,18 @@ use tonic::transport::Server;
 
 use crate::bytes_held::CONNECTION_WINDOW_BYTES;
 use crate::connection::{Arrivals, Listener, MendedIncoming, PortResources};
+use crate::direct::Direct;
 use crate::followed::Followed;
 use crate::framed::{self, Framed};
 use crate::manner::Manners;
 use crate::stop::{Reason, Stop, Stopping};
+use crate::transport::serve_connections;
 
 /// Bytes that a peer may send on one call before we grant more: values of tens of megabytes come.
-const STREAM_WINDOW_BYTES: u32 = 4 << 20;
+pub(crate) const STREAM_WINDOW_BYTES: u32 = 4 << 20;
 /// Calls of one connection at a time. A client that gives up waiting for a key leaves its call open, so there may be
 /// many; as many bytes as they take are counted, and this many of them never fit.
-const STREAMS_MAX: u32 = 1 << 18;
+pub(crate) const STREAMS_MAX: u32 = 1 << 18;
 /// For this long calls that must not be executed twice may go on when a node stops: an election, on average.
 const FINISH_TIME: Duration = Duration::from_secs(1);
 /// The same when a node is cut off. It may only be an election that takes long, so it goes on holding them, as if
@@ -46,10 +48,20 @@ pub fn server() -> Server {
 /// What a port serves. Cheap to clone.
 #[derive(Debug, Clone)]
 pub enum Served {
-    /// Services of gRPC, and what front ends say of their calls.
-    Grpc(Routes, Manners),
+    /// Services of gRPC.
+    Grpc(Grpc),
     /// A protocol that frames its bytes itself.
     Framed(Framed),
+}
+
+/// Services of gRPC, and what front ends say of their calls.
+#[derive(Debug, Clone)]
+pub struct Grpc {
+    /// All services.
+    pub routes: Routes,
+    /// Those of them that are called past the router.
+    pub direct: Vec<Direct>,
+    pub manners: Manners,
 }
 
 /// The serving of connections until their stop begins, and then until the last of them has ended.
@@ -59,10 +71,13 @@ impl Served {
     fn serve(&self, listener: &Arc<Listener>, resources: &PortResources, stopping: Stopping) -> Serving {
         let (listener, resources) = (Arc::clone(listener), resources.clone());
         match self.clone() {
-            Self::Grpc(routes, manners) => {
-                let services = Followed::new(routes, manners, &stopping);
+            Self::Grpc(Grpc { routes, direct, manners }) => {
+                let services = Followed::new(routes, direct, manners, &stopping);
                 let incoming = MendedIncoming::through(listener, stopping.clone(), resources);
-                Box::pin(serve_connections(incoming, services, stopping))
+                Box::pin(async move {
+                    serve_connections(incoming, services, stopping).await;
+                    Ok(())
+                })
             }
             Self::Framed(framed) => {
                 let (memory, silent) = (resources.memory.clone(), resources.silent.clone());
@@ -135,15 +150,4 @@ pub async fn serve_through(
         }
         while left.try_join_next().is_some() {}
     }
-}
-
-async fn serve_connections(
-    incoming: MendedIncoming,
-    services: Followed,
-    stopping: Stopping,
-) -> Result<(), tonic::transport::Error> {
-    // From then on h2 sends GOAWAY frames, too: one that asks the client to begin no call, and when it has
-    // heard that, one that covers all.
-    let begun = async { stopping.begun().await };
-    server().serve_with_incoming_shutdown(services, incoming, begun).await
 }

@@ -7,6 +7,8 @@ use tokio::sync::watch;
 use tokio_stream::wrappers::WatchStream;
 use tonic::Request;
 
+use crate::call_context::CallContext;
+
 /// For this long calls that can be answered are answered, while new ones already go elsewhere. Clients are
 /// told to go at its begin; it covers many of their round trips.
 const LEAVE_TIME: Duration = Duration::from_millis(150);
@@ -69,7 +71,7 @@ impl Stopping {
     /// That of the port by which a request came.
     #[must_use]
     pub fn of<M>(request: &Request<M>) -> Self {
-        request.extensions().get().cloned().unwrap_or_else(Self::never)
+        CallContext::stopping(request.extensions()).cloned().unwrap_or_else(Self::never)
     }
 
     /// Whether the stop has begun.

@@ -2,15 +2,18 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
-use http::{Request, Response};
+use http::{HeaderMap, Request, Response};
 use http_body::{Body, Frame, SizeHint};
+use pin_project_lite::pin_project;
 use tripod_proto::metadata;
 
-use crate::bytes_held::Account;
+use crate::bytes_held::{Account, CallBytes};
+use crate::call_context::CallContext;
 use crate::caller_connection::CallerConnection;
 use crate::connection::{ConnectionCalls, Handing, Unfinished};
+use crate::holding::Content;
 use crate::manner::{Ending, MethodKind};
 use crate::stop::Stopping;
 
@@ -26,9 +29,9 @@ enum Way {
 }
 
 impl Way {
-    fn of<B>(request: &Request<B>, ending: Ending, kind: MethodKind) -> Self {
-        let is_lasting = kind == MethodKind::Unary
-            && request.headers().get(metadata::LASTING).is_some_and(|value| value == "1");
+    fn of(headers: &HeaderMap, ending: Ending, kind: MethodKind) -> Self {
+        let is_lasting =
+            kind == MethodKind::Unary && headers.get(metadata::LASTING).is_some_and(|value| value == "1");
         match ending {
             Ending::Repeatable | Ending::Poll if is_lasting => Self::Lasting,
             Ending::Repeatable => Self::Repeatable,
@@ -60,8 +63,18 @@ impl UnderWay {
     /// That of a request which has come by a [`crate::Mended`] connection, and which may end so.
     #[must_use]
     pub fn of<B>(request: &Request<B>, ending: Ending, kind: MethodKind) -> Self {
-        let calls = request.extensions().get::<ConnectionCalls>().cloned().unwrap_or_default();
-        Self { way: Way::of(request, ending, kind), is_unary: kind == MethodKind::Unary, calls }
+        let calls = CallContext::connection_calls(request.extensions()).cloned().unwrap_or_default();
+        Self::on(calls, request.headers(), ending, kind)
+    }
+
+    /// That of a request with these headers, which has come by that connection.
+    pub(crate) fn on(calls: ConnectionCalls, headers: &HeaderMap, ending: Ending, kind: MethodKind) -> Self {
+        Self { way: Way::of(headers, ending, kind), is_unary: kind == MethodKind::Unary, calls }
+    }
+
+    /// What is known of it, for its service.
+    pub(crate) fn context(&self, stopping: &Stopping, bytes: &CallBytes) -> CallContext {
+        CallContext::new(self.calls.clone(), stopping.clone(), bytes.clone())
     }
 
     /// By which connection it came, and from where.
@@ -83,45 +96,100 @@ impl UnderWay {
     }
 
     /// Waits for the answer, or ends the call when its port stops, with what `cut` makes of it. A poll has
-    /// to end by itself then.
-    pub async fn answered<B>(
+    /// to end by itself then. Nothing of `answer` runs before this is polled, and then the call is counted.
+    #[must_use = "a call that nobody waits for is not made"]
+    pub fn answered<F>(
         self,
         stopping: &Stopping,
-        answer: impl Future<Output = Response<B>>,
-        cut: impl FnOnce(Cut) -> Response<B>,
-    ) -> Response<Answer<B>> {
-        let calls = self.calls;
-        let (response, unfinished) = match self.way {
-            Way::Repeatable => (answer.await, calls.enter()),
-            Way::Poll => {
-                tokio::pin!(answer);
-                tokio::select! {
-                    response = &mut answer => (response, calls.enter()),
-                    () = stopping.releases_polls() => {
-                        let unfinished = calls.enter();
-                        (answer.await, unfinished)
-                    }
-                }
-            }
-            Way::Lasting => tokio::select! {
-                response = answer => (response, calls.enter()),
-                () = stopping.begun() => (cut(Cut::Elsewhere), calls.enter()),
-            },
-            Way::Own => {
-                let unfinished = calls.enter();
-                (answer.await, unfinished)
-            }
-            Way::Once => {
-                let unfinished = calls.enter();
-                let response = tokio::select! {
-                    response = answer => response,
-                    () = stopping.overdue() => cut(Cut::Unknown),
-                };
-                (response, unfinished)
-            }
+        answer: F,
+        bytes: CallBytes,
+        cut: fn(Cut) -> F::Output,
+    ) -> Answering<F>
+    where
+        F: Future,
+    {
+        let Self { way, is_unary, calls } = self;
+        let stopping = stopping.clone();
+        Answering { answer, cut, bytes, way, is_unary, calls, stopping, unfinished: None, stop: None }
+    }
+}
+
+type Wait = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+pin_project! {
+    /// The answer to a call under way. It has a type with a name, so that nobody needs to box it.
+    pub struct Answering<F: Future> {
+        #[pin]
+        answer: F,
+        cut: fn(Cut) -> F::Output,
+        bytes: CallBytes,
+        way: Way,
+        is_unary: bool,
+        calls: ConnectionCalls,
+        stopping: Stopping,
+        // From when on it may not be cut.
+        unfinished: Option<Unfinished>,
+        // Made when the call has to wait, and must hear of a stop.
+        stop: Option<Wait>,
+    }
+}
+
+impl<F: Future> Answering<F> {
+    /// The call ends with this answer, whatever its service is about to say.
+    pub(crate) fn end_with<B>(self: Pin<&mut Self>, answer: Response<B>) -> Response<Answer<Content<B>>> {
+        let this = self.project();
+        let unfinished = this.unfinished.take().unwrap_or_else(|| this.calls.enter());
+        let handing = this.is_unary.then(|| this.calls.hand());
+        Content::of(answer, this.bytes.clone()).map(|inner| Answer {
+            inner,
+            _handing: handing,
+            _unfinished: unfinished,
+        })
+    }
+}
+
+impl<F, B> Future for Answering<F>
+where
+    F: Future<Output = Response<B>>,
+{
+    type Output = Response<Answer<Content<B>>>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.as_mut().project();
+        if this.unfinished.is_none() && matches!(this.way, Way::Own | Way::Once) {
+            *this.unfinished = Some(this.calls.enter());
+        }
+        if let Poll::Ready(answer) = this.answer.poll(context) {
+            return Poll::Ready(self.end_with(answer));
+        }
+        let (cut, way) = (*this.cut, *this.way);
+        let why = match way {
+            Way::Repeatable | Way::Own => return Poll::Pending,
+            Way::Poll if this.unfinished.is_some() => return Poll::Pending,
+            Way::Poll | Way::Lasting => Cut::Elsewhere,
+            Way::Once => Cut::Unknown,
         };
-        let handing = self.is_unary.then(|| calls.hand());
-        response.map(|inner| Answer { inner, _handing: handing, _unfinished: unfinished })
+        let stop = this.stop.get_or_insert_with(|| way.stop(this.stopping.clone()));
+        ready!(stop.as_mut().poll(context));
+        if way == Way::Poll {
+            *this.stop = None;
+            *this.unfinished = Some(this.calls.enter());
+            return Poll::Pending;
+        }
+        Poll::Ready(self.end_with(cut(why)))
+    }
+}
+
+impl Way {
+    /// Resolves when the call must hear that its port stops.
+    fn stop(self, stopping: Stopping) -> Wait {
+        Box::pin(async move {
+            match self {
+                Self::Poll => stopping.releases_polls().await,
+                Self::Once => stopping.overdue().await,
+                Self::Lasting | Self::Repeatable | Self::Own => stopping.begun().await,
+            }
+        })
     }
 }
 
@@ -161,7 +229,7 @@ mod tests {
     fn who_makes_a_call_again_itself_is_told_to_if_it_may_be_made_twice() {
         let way = |ending, kind, lasting| {
             let request = Request::builder().header(metadata::LASTING, lasting).body(()).unwrap();
-            Way::of(&request, ending, kind)
+            Way::of(request.headers(), ending, kind)
         };
         for (ending, plain) in [
             (Ending::Repeatable, Way::Repeatable),
@@ -174,6 +242,79 @@ mod tests {
             assert_eq!(way(ending, MethodKind::Unary, "1"), lasting);
             assert_eq!(way(ending, MethodKind::Unary, "yes"), plain);
             assert_eq!(way(ending, MethodKind::OneMessage, "1"), plain, "nobody has said that of streams");
+        }
+    }
+
+    mod counted {
+        use std::future::{pending, poll_fn};
+        use std::sync::Arc;
+        use std::sync::atomic::{AtomicBool, Ordering};
+
+        use futures::FutureExt as _;
+
+        use super::*;
+        use crate::bytes_held::CALL_BYTES;
+        use crate::stop::{Phase, Stop};
+
+        fn under_way(way: Way, calls: &ConnectionCalls) -> (UnderWay, CallBytes) {
+            let bytes = CallBytes::of(calls.account().call(CALL_BYTES).expect("there is no limit"));
+            (UnderWay { way, is_unary: true, calls: calls.clone() }, bytes)
+        }
+
+        fn cut(why: Cut) -> Response<String> {
+            Response::new(format!("{why:?}"))
+        }
+
+        fn is_quiet(calls: &ConnectionCalls) -> bool {
+            poll_fn(|context| Poll::Ready(calls.is_quiet(context))).now_or_never().expect("it is a look")
+        }
+
+        #[test]
+        fn a_call_is_counted_from_its_begin_if_it_may_not_be_cut_and_else_from_its_answer() {
+            for (way, from_begin) in [(Way::Repeatable, false), (Way::Own, true), (Way::Once, true)] {
+                let (calls, stopping) = (ConnectionCalls::default(), Stopping::never());
+                let (call, bytes) = under_way(way, &calls);
+                let is_done = Arc::new(AtomicBool::new(false));
+                let done = Arc::clone(&is_done);
+                let answer = poll_fn(move |_| match done.load(Ordering::Relaxed) {
+                    true => Poll::Ready(Response::new(String::new())),
+                    false => Poll::Pending,
+                });
+                let mut answering = Box::pin(call.answered(&stopping, answer, bytes, cut));
+                assert!(is_quiet(&calls), "nobody has begun it");
+                assert!(answering.as_mut().now_or_never().is_none());
+                assert_eq!(is_quiet(&calls), !from_begin, "{way:?}");
+                is_done.store(true, Ordering::Relaxed);
+                let answer = answering.as_mut().now_or_never().expect("it is made");
+                assert!(!is_quiet(&calls) && calls.is_handing(), "h2 has not taken it");
+                drop(answer);
+                assert!(is_quiet(&calls) && !calls.is_handing());
+            }
+        }
+
+        #[test]
+        fn a_stop_cuts_what_may_be_cut_when_it_may_be_and_with_its_word() {
+            for (way, phase, word) in [
+                (Way::Lasting, Phase::Leaving, Some("Elsewhere")),
+                (Way::Once, Phase::Overdue, Some("Unknown")),
+                (Way::Repeatable, Phase::Overdue, None),
+                (Way::Own, Phase::Overdue, None),
+                (Way::Poll, Phase::Overdue, None),
+            ] {
+                let (stop, stopping) = Stop::new();
+                let calls = ConnectionCalls::default();
+                let (call, bytes) = under_way(way, &calls);
+                let mut answering = Box::pin(call.answered(&stopping, pending(), bytes, cut));
+                assert!(answering.as_mut().now_or_never().is_none(), "{way:?}");
+                stop.enter(phase);
+                let cut = answering.as_mut().now_or_never();
+                let said = cut.map(|answer| answer.into_body().inner.into_inner());
+                assert_eq!(said.as_deref(), word, "{way:?}");
+                if way == Way::Poll {
+                    assert!(!is_quiet(&calls), "it must be answered from then on");
+                    assert!(answering.as_mut().now_or_never().is_none(), "and may take its time");
+                }
+            }
         }
     }
 }

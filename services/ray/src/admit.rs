@@ -5,7 +5,7 @@
 
 use tonic::{Extensions, Request, Status};
 use tripod_dial::Dialler;
-use tripod_port::CallerAddress;
+use tripod_port::{CallContext, CallerAddress};
 use tripod_proto::ray as pb;
 
 use crate::status;
@@ -22,7 +22,7 @@ pub(crate) async fn worker(
     let mut message = message;
     // What has no bytes at all the domain refuses.
     if !message.node_ip_address.is_empty() {
-        let CallerAddress(from) = caller(extensions);
+        let CallerAddress(from) = CallContext::address(extensions);
         let admitted = dialler.admit_host(&message.node_ip_address, from).await;
         message.node_ip_address = admitted.map_err(|refused| status::not_dialled(&refused))?;
         // Nobody is connected to for this one: it names a store, as it was noted when that one came.
@@ -43,14 +43,9 @@ pub(crate) async fn store(
 ) -> Result<Request<pb::RegisterObjStoreRequest>, Status> {
     let mut request = request;
     if !request.get_ref().objstore_address.is_empty() {
-        let CallerAddress(from) = caller(request.extensions());
+        let CallerAddress(from) = CallContext::address(request.extensions());
         let admitted = dialler.admit(&request.get_ref().objstore_address, from).await;
         request.get_mut().objstore_address = admitted.map_err(|refused| status::not_dialled(&refused))?;
     }
     Ok(request)
-}
-
-/// Where a call comes from; without a word about it, from this process.
-fn caller(extensions: &Extensions) -> CallerAddress {
-    extensions.get().copied().unwrap_or_default()
 }

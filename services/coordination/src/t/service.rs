@@ -3,7 +3,7 @@
 use prost::Message as _;
 use tonic::metadata::MetadataMap;
 use tonic::{Extensions, Request, Status, async_trait};
-use tripod_port::ConnectionCalls;
+use tripod_port::CallContext;
 use tripod_proto::metadata;
 use tripod_proto::tensorflow as pb;
 use tripod_proto::tensorflow::coordination_service_server::CoordinationService;
@@ -128,7 +128,7 @@ impl CoordinationService for Service {
         request: Request<pb::InsertKeyValueRequest>,
     ) -> Outcome<pb::InsertKeyValueResponse> {
         let told = self.told_life(request.metadata()).await;
-        let calls = request.extensions().get::<ConnectionCalls>().cloned();
+        let calls = CallContext::connection_calls(request.extensions()).cloned();
         let insert = |caller: Caller, asked: &pb::InsertKeyValueRequest| {
             let life = told.or_else(|| calls?.kept::<Speakers>().of(caller.job));
             decode::insert(caller, asked, life)

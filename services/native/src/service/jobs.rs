@@ -3,7 +3,7 @@
 use prost::Message as _;
 use tonic::{Request, Response, Status};
 use tripod_gateway::{Consistency, Gateway};
-use tripod_port::{CallBytes, Short};
+use tripod_port::{CallContext, Short};
 use tripod_proto::tripod::v1::jobs_server::Jobs;
 use tripod_proto::tripod::v1::{
     CreateJobRequest, DeleteJobRequest, DeleteJobResponse, EndTaskRequest, EndTaskResponse, GetJobRequest,
@@ -51,7 +51,7 @@ impl Jobs for Service {
     }
 
     async fn get(&self, request: Request<GetJobRequest>) -> Result<Response<Job>, Status> {
-        let call = request.extensions().get::<CallBytes>().cloned();
+        let call = CallContext::bytes(request.extensions()).cloned();
         let name = request.into_inner().name;
         let tasks = |state: &State| state.job_named(&name).map_or(0, |job| state.sizes(job).1);
         if self.read(tasks).await? <= TASKS_AT_ONCE {

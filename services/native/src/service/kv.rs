@@ -22,6 +22,24 @@ impl Service {
         Self { gateway }
     }
 
+    pub(super) async fn put_message(&self, request: PutRequest) -> Result<PutResponse, Status> {
+        let stamp = request.stamp;
+        let answer = self.write(&request.job, stamp, |job| decode::put(&request, job)).await?;
+        encode::put(&answer)
+    }
+
+    pub(super) async fn get_message(&self, request: GetRequest) -> Result<GetResponse, Status> {
+        let found = self.read(request.consistency, |state| {
+            let job = resolve::in_state(state, &request.job)?;
+            match state.get(resolve::scope(job), &request.key) {
+                Ok(entry) => Ok(encode::found(entry)),
+                Err(Fault::KeyMissing { .. }) => Ok(encode::missing(&request.key)),
+                Err(fault) => Err(fault),
+            }
+        });
+        found.await
+    }
+
     /// Replicates a write to the job of that name. The name is looked up in this node's memory, so it
     /// may mean a job that was deleted meanwhile; then it is looked up again.
     async fn write(
@@ -72,23 +90,11 @@ impl Service {
 #[tonic::async_trait]
 impl Kv for Service {
     async fn put(&self, request: Request<PutRequest>) -> Result<Response<PutResponse>, Status> {
-        let request = request.into_inner();
-        let stamp = request.stamp;
-        let answer = self.write(&request.job, stamp, |job| decode::put(&request, job)).await?;
-        encode::put(&answer).map(Response::new)
+        self.put_message(request.into_inner()).await.map(Response::new)
     }
 
     async fn get(&self, request: Request<GetRequest>) -> Result<Response<GetResponse>, Status> {
-        let request = request.into_inner();
-        let found = self.read(request.consistency, |state| {
-            let job = resolve::in_state(state, &request.job)?;
-            match state.get(resolve::scope(job), &request.key) {
-                Ok(entry) => Ok(encode::found(entry)),
-                Err(Fault::KeyMissing { .. }) => Ok(encode::missing(&request.key)),
-                Err(fault) => Err(fault),
-            }
-        });
-        found.await.map(Response::new)
+        self.get_message(request.into_inner()).await.map(Response::new)
     }
 
     async fn delete(&self, request: Request<DeleteRequest>) -> Result<Response<DeleteResponse>, Status> {

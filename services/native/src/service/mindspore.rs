@@ -6,7 +6,7 @@ use prost::Message;
 use tokio::time::{Instant, timeout_at};
 use tonic::{Request, Response, Status};
 use tripod_gateway::{Consistency, Gateway};
-use tripod_port::{CallBytes, Short};
+use tripod_port::{CallBytes, CallContext, Short};
 use tripod_proto::tripod::v1::mindspore_server::Mindspore;
 use tripod_proto::tripod::v1::{
     MindsporeAbortRequest, MindsporeAbortResponse, MindsporeEvents, MindsporeEventsRequest, MindsporeNodes,
@@ -118,7 +118,7 @@ impl Mindspore for Service {
         &self,
         request: Request<MindsporeNodesRequest>,
     ) -> Result<Response<MindsporeNodes>, Status> {
-        let call = request.extensions().get::<CallBytes>().cloned();
+        let call = CallContext::bytes(request.extensions()).cloned();
         self.look(call, request.into_inner().job, encode::mindspore::nodes).await
     }
 
@@ -146,7 +146,7 @@ impl Mindspore for Service {
         &self,
         request: Request<MindsporePlanRequest>,
     ) -> Result<Response<MindsporePlan>, Status> {
-        let call = request.extensions().get::<CallBytes>().cloned();
+        let call = CallContext::bytes(request.extensions()).cloned();
         let MindsporePlanRequest { job, change } = request.into_inner();
         let change = decode::mindspore::change(change)?;
         let look =

@@ -1,6 +1,7 @@
 //! The services and how they are mounted.
 
 mod cluster;
+mod direct_kv;
 mod jobs;
 mod kv;
 mod levels;
@@ -9,11 +10,14 @@ mod mindspore;
 mod sessions;
 mod snapshots;
 
+use std::sync::Arc;
+
 use tokio::sync::watch;
 use tonic::codec::CompressionEncoding;
 use tonic::service::Routes;
 use tonic_health::pb::health_server::HealthServer;
 use tripod_gateway::Gateway;
+use tripod_port::Direct;
 use tripod_proto::tripod::v1::cluster_server::ClusterServer;
 use tripod_proto::tripod::v1::jobs_server::JobsServer;
 use tripod_proto::tripod::v1::kv_server::KvServer;
@@ -37,9 +41,7 @@ pub(crate) fn add_to(
     backups: &watch::Receiver<Option<Backups>>,
 ) -> Routes {
     let cluster = cluster::Service::new(gateway.clone(), job_ports.clone(), backups.clone());
-    let kv = KvServer::new(kv::Service::new(gateway.clone()))
-        .max_decoding_message_size(REQUEST_BYTES_MAX)
-        .accept_compressed(CompressionEncoding::Gzip);
+    let kv = kv_server(Arc::new(kv::Service::new(gateway.clone())));
     routes
         .add_service(ClusterServer::new(cluster))
         .add_service(LevelsServer::new(levels::Service::new(gateway.clone())))
@@ -49,4 +51,16 @@ pub(crate) fn add_to(
         .add_service(SnapshotsServer::new(snapshots::Service::new(gateway.clone())))
         .add_service(kv)
         .add_service(HealthServer::new(health::Service::new(gateway.clone())))
+}
+
+/// Those that are called past the router: the ones that are called often.
+pub(crate) fn direct(gateway: &Gateway) -> Vec<Direct> {
+    vec![Direct::of(direct_kv::DirectKv::new(Arc::new(kv::Service::new(gateway.clone()))))]
+}
+
+/// The service that is generated, around ours.
+fn kv_server(service: Arc<kv::Service>) -> KvServer<kv::Service> {
+    KvServer::from_arc(service)
+        .max_decoding_message_size(REQUEST_BYTES_MAX)
+        .accept_compressed(CompressionEncoding::Gzip)
 }

@@ -2,6 +2,7 @@
 
 use tonic::{Request, Response, Status};
 use tripod_gateway::{Gateway, IdWidth};
+use tripod_port::CallContext;
 use tripod_proto::tripod::v1::sessions_server::Sessions;
 use tripod_proto::tripod::v1::{
     CloseSessionRequest, CloseSessionResponse, OpenSessionRequest, OpenSessionResponse,
@@ -27,7 +28,7 @@ impl Sessions for Service {
         &self,
         request: Request<OpenSessionRequest>,
     ) -> Result<Response<OpenSessionResponse>, Status> {
-        let from = request.extensions().get().copied().unwrap_or_default();
+        let from = CallContext::address(request.extensions());
         let width = if request.get_ref().wide { IdWidth::Wide } else { IdWidth::Narrow };
         match status::answer(self.gateway.open_session(from, width).await)? {
             Answer::Session(id) => {

@@ -98,12 +98,12 @@ impl ConnectionCalls {
     }
 
     /// Whether an answer is being handed to h2. If none is, h2 has all that was.
-    pub(super) fn is_handing(&self) -> bool {
+    pub(crate) fn is_handing(&self) -> bool {
         self.shared.handing.load(Ordering::SeqCst) > 0
     }
 
     /// Whether no call is counted. If one is, the task of `context` is woken after the last.
-    pub(super) fn is_quiet(&self, context: &Context<'_>) -> bool {
+    pub(crate) fn is_quiet(&self, context: &Context<'_>) -> bool {
         *self.shared.waiting.lock() = Some(context.waker().clone());
         self.shared.unfinished.load(Ordering::SeqCst) == 0
     }

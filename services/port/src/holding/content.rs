@@ -41,6 +41,14 @@ impl<B> Content<B> {
         answer.map(|inner| Self { inner, call, turn: None, reserved, rest: None, is_refused: false })
     }
 
+    #[cfg(test)]
+    pub(crate) fn into_inner(self) -> B
+    where
+        B: Clone,
+    {
+        self.inner.clone()
+    }
+
     /// Ready when the connection has room.
     fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Short>> {
         let account = self.call.account();

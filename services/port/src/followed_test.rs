@@ -1,0 +1,82 @@
+//! What is done around every call, seen at services that answer at once or never.
+
+use tonic::Code;
+
+use super::*;
+use crate::bytes_held::Account;
+use crate::caller_address::CallerAddress;
+use crate::direct::{DirectRequest, DirectService};
+
+/// Answers with who calls, or never.
+struct Told {
+    name: &'static str,
+    answers: bool,
+}
+
+impl DirectService for Told {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn call(&self, request: DirectRequest, context: CallContext) -> DirectAnswer {
+        assert!(request.extensions().is_empty(), "that is up to the service");
+        let answers = self.answers;
+        DirectAnswer::Own(Box::pin(async move {
+            if !answers {
+                std::future::pending::<()>().await;
+            }
+            drop(context);
+            Status::aborted(format!("{:?}", CallerConnection::current())).into_http()
+        }))
+    }
+}
+
+fn services() -> Followed {
+    let direct = vec![
+        Direct::of(Told { name: "a.Plain", answers: false }),
+        Direct::of(Told { name: "a.Dialect", answers: false }).of_dialect(),
+        Direct::of(Told { name: "a.Ready", answers: true }),
+    ];
+    Followed::new(Routes::default(), direct, Manners::default(), &Stopping::never())
+}
+
+async fn call(path: &str, timeout: Option<&str>, calls: ConnectionCalls) -> Status {
+    let mut request = Request::builder().uri(path);
+    if let Some(timeout) = timeout {
+        request = request.header("grpc-timeout", timeout);
+    }
+    let request = request.body(RequestBody::Other(Body::empty())).expect("a request");
+    let answer = services().follow(request, calls).await.expect("there is no error");
+    Status::from_header_map(answer.headers()).expect("an answer without a message")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_time_is_over_ends_with_the_code_of_its_clients() {
+    let begun = tokio::time::Instant::now();
+    for (path, code, text, ms) in [
+        ("/a.Plain/Wait", Code::Cancelled, "Timeout expired", 50..=51),
+        ("/a.Dialect/Wait", Code::DeadlineExceeded, "Deadline Exceeded", 48..=49),
+    ] {
+        let before = begun.elapsed();
+        let status = call(path, Some("50m"), ConnectionCalls::default()).await;
+        assert_eq!((status.code(), status.message()), (code, text), "{path}");
+        assert!(ms.contains(&(begun.elapsed() - before).as_millis()), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_service_runs_in_the_name_of_the_connection_of_its_call() {
+    let calls = ConnectionCalls::from(CallerAddress::at([10, 0, 0, 7].into()), Account::default());
+    let expected = format!("{:?}", Some(calls.connection()));
+    let status = call("/a.Ready/Ask", Some("1S"), calls).await;
+    assert_eq!(status.message(), expected);
+    assert_eq!(CallerConnection::current(), None, "and only the service does");
+}
+
+#[tokio::test]
+async fn what_no_direct_service_has_is_asked_of_the_routes() {
+    for path in ["/a.Other/Ask", "/a.Ready/", "/a.Ready"] {
+        let status = call(path, None, ConnectionCalls::default()).await;
+        assert_eq!((status.code(), status.message()), (Code::Unimplemented, ""), "{path}");
+    }
+}
