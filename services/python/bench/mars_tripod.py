@@ -21,18 +21,18 @@ class Tripod:
 
     def product(self, rows, chunk_rows):
         a = mt.random.rand(rows, rows, chunk_size=chunk_rows).execute()
-        took, result = mars_parts.seconds(lambda: ((a + 1) @ a.T).sum(axis=0).execute().fetch())
+        took, result = mars_parts.seconds(lambda: ((a + 1) @ a.T).sum(axis=0).execute(fuse=True).fetch())
         return took, result, a.fetch()
 
     def moments(self, numbers, chunk_numbers):
         def work():
             x = mt.random.rand(numbers, chunk_size=chunk_numbers)
-            return [float(one) for one in mt.fetch(*mt.execute(x.mean(), x.var()))]
+            return [float(one) for one in mt.fetch(*mt.execute(x.mean(), x.var(), fuse=True))]
 
         return mars_parts.seconds(work)
 
     def graphs(self, arrays):
-        return mars_parts.seconds(lambda: [float((mt.tensor(one) + 1).sum().execute().fetch()) for one in arrays])
+        return mars_parts.seconds(lambda: [float((mt.tensor(one) + 1).sum().execute(fuse=True).fetch()) for one in arrays])
 
     def subtasks(self, count):
         took, zeros = mars_parts.seconds(lambda: mt.zeros((count,), chunk_size=1).execute())
