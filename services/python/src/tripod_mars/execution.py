@@ -6,7 +6,7 @@ import re
 from . import progress, wire
 from .errors import ExecutionError, GraphRefusedError, RefusedError, SessionError, TripodError
 from .graph import Placed, Sent
-from .scheduler import new_id
+from .scheduler import SUBMIT_S, new_id
 
 # A node answers a wait after this time, and is asked again.
 HELD_S = 20.0
@@ -87,6 +87,7 @@ def _submit(session, sent, options):
         if len(data) <= PART_BYTES:
             session.scheduler.call(
                 "SubmitTileableGraph",
+                held_s=SUBMIT_S,
                 request_id=new_id(),
                 graph=sent.message,
                 target_keys=sent.target_keys,
@@ -100,7 +101,9 @@ def _submit(session, sent, options):
             if is_last:
                 fields.update(target_keys=sent.target_keys, options=options.message())
             part = {"offset": offset, "bytes": piece, "last": is_last}
-            session.scheduler.call("SubmitTileableGraph", request_id=new_id(), part=part, **fields)
+            session.scheduler.call(
+                "SubmitTileableGraph", held_s=SUBMIT_S, request_id=new_id(), part=part, **fields
+            )
     except RefusedError as error:
         raise _refusal(session, sent, error) from None
     return graph_key
