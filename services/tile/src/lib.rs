@@ -54,7 +54,9 @@ mod splits;
 mod tiled;
 mod tiling;
 
-pub use chunk::{ChunkGraph, ChunkId, ChunkKey, ChunkNode, ChunkOperator, Content, Gives, Step, Takes, Target};
+pub use chunk::{
+    ChunkGraph, ChunkId, ChunkKey, ChunkNode, ChunkOperator, Content, Gives, Step, Takes, Target,
+};
 pub use column::{Column, ColumnType};
 pub use dtype::DType;
 pub use extent::{Extent, Measure, Unknown};

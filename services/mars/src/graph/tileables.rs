@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use tonic::Status;
 use tripod_proto::mars::v1 as pb;
 use tripod_tile::{
-    ChunkGraph, ChunkId, ChunkKey, ChunkOperator, ColumnType, Content, DType, Declared, Reason, Refusal, Target,
-    Tileable, TileableGraph, TileableKey, fuse, limits, read_operator, tile,
+    ChunkGraph, ChunkId, ChunkKey, ChunkOperator, ColumnType, Content, DType, Declared, Reason, Refusal,
+    Target, Tileable, TileableGraph, TileableKey, fuse, limits, read_operator, tile,
 };
 
 use super::argument::{argument, dtype_of, dtype_of_elements, message};
@@ -45,7 +45,8 @@ pub(crate) fn plan(source: Source<pb::TileableNode>, wanted: Wanted) -> Result<P
     graph.targets = wanted.target_keys.into_iter().map(TileableKey).collect();
     let tiled = tile(&graph, wanted.helpers).map_err(|refusal| status::untiled(&refusal))?;
     drop(graph);
-    let at_one_place = |one: &ChunkKey, other: &ChunkKey| beside.of_chunk(&one.0) == beside.of_chunk(&other.0);
+    let at_one_place =
+        |one: &ChunkKey, other: &ChunkKey| beside.of_chunk(&one.0) == beside.of_chunk(&other.0);
     let tiled = if is_fused { fuse(tiled, at_one_place) } else { tiled };
     let (content, targets) = of_tiled(tiled, &beside)?;
     Ok(Plan { digest: hasher.digest(), content, targets })
