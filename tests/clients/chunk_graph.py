@@ -89,13 +89,22 @@ def computed(graph):
     return targets
 
 
+def last(tileables):
+    """Keys of those that nothing else is made of."""
+    read = {key for tileable in tileables for key in tileable.get("inputs", ())}
+    return [tileable["key"] for tileable in tileables if tileable["key"] not in read]
+
+
 @contextlib.contextmanager
-def tiling(program):
-    """A function that makes a chunk graph of tileables, by the example `chunks` of services/tile."""
-    with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+def tiling(program, fused=False):
+    """A function that makes a chunk graph of tileables, by the example `chunks` of services/tile: all of them are targets, or
+    with `fused`, so that there are chains, those that nothing else is made of."""
+    command = [program, "--fused"] if fused else [program]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
 
         def tile(tileables):
-            sent = {"tileables": tileables, "targets": [tileable["key"] for tileable in tileables]}
+            keys = last(tileables) if fused else [tileable["key"] for tileable in tileables]
+            sent = {"tileables": tileables, "targets": keys}
             print(json.dumps(sent), file=process.stdin, flush=True)
             graph = json.loads(process.stdout.readline())
             assert "refused" not in graph, (graph, sent)

@@ -274,13 +274,33 @@ def build(chance):
     return graph
 
 
+def compare_fused(arguments):
+    fused_steps = 0
+    with chunk_graph.tiling(arguments.program) as tile, chunk_graph.tiling(arguments.program, fused=True) as fused:
+        for at in range(arguments.graphs):
+            tileables = build(random.Random(f"{arguments.seed}/{at}")).tileables
+            whole, keys = fused(tileables), chunk_graph.last(tileables)
+            steps = [node["operator"].get("steps", ()) for node in whole["nodes"]]
+            fused_steps += sum(map(len, steps))
+            apart = dict(zip((one["key"] for one in tileables), chunk_graph.computed(tile(tileables)), strict=True))
+            for key, is_ in zip(keys, chunk_graph.computed(whole), strict=True):
+                same = is_.dtype == apart[key].dtype and is_.shape == apart[key].shape
+                same = same and is_.tobytes() == apart[key].tobytes()
+                assert same, f"graph {at}, {key}:\n{is_}\nand not\n{apart[key]}\n{json.dumps(tileables)}"
+    assert fused_steps > arguments.graphs, fused_steps
+    print(f"{arguments.graphs} graphs with {fused_steps} steps of fused chunks are what they are without, bit for bit")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("--graphs", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--fused", action="store_true", help="chains of chunks as one, and the same as apart, bit for bit")
     arguments = parser.parse_args()
     assert int(np.__version__.split(".")[0]) >= 2, "types are promoted as numpy 2 does"
+    if arguments.fused:
+        return compare_fused(arguments)
     used = {}
     with chunk_graph.tiling(arguments.program) as tile:
         for at in range(arguments.graphs):

@@ -1,5 +1,7 @@
 //! `cargo xtask bench`: release builds, the peers to compare with, and the program that measures both.
 
+mod mars;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,6 +20,12 @@ const PINNED_IN: &str = "services/bench/requirements.txt";
 /// # Errors
 /// A build or the benchmark failed, or the pinned etcd could not be installed.
 pub(crate) fn bench(arguments: &[String]) -> Result<()> {
+    // What is compared there are Python programs, and so is what compares them.
+    if let [part, rest @ ..] = arguments
+        && part == "mars"
+    {
+        return mars::bench(rest);
+    }
     for package in ["tripod", "tripod-chaos"] {
         run(cargo(&["build", "--release", "-p", package]))?;
     }

@@ -70,7 +70,7 @@ enum Task {
     Mutants(mutants::Options),
     /// Build in release mode and run a benchmark: `cargo xtask bench kv --vs-etcd`.
     Bench {
-        /// Passed to `tripod-chaos bench`.
+        /// Passed to `tripod-chaos bench`; those after `mars` to `services/python/bench/compare_mars.py`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },

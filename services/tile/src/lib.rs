@@ -27,6 +27,7 @@
 //! | `payload` | operators as bytes, for whoever sends them |
 //! | `tiling` | the way from one to the other: order, rules, pruning |
 //! | `rules` | a file for each group of operators |
+//! | `fuse` | chains of chunks as one |
 //! | `builder` | what the rules add nodes to, and its bounds |
 //! | `tiled` | a tileable whose chunks are known |
 //! | `splits`, `extent`, `index` | how dimensions are cut |
@@ -38,6 +39,7 @@ mod chunk;
 mod column;
 mod dtype;
 mod extent;
+mod fuse;
 mod graph;
 mod index;
 mod key;
@@ -52,10 +54,13 @@ mod splits;
 mod tiled;
 mod tiling;
 
-pub use chunk::{ChunkGraph, ChunkId, ChunkKey, ChunkNode, ChunkOperator, Content, Gives, Takes, Target};
+pub use chunk::{
+    ChunkGraph, ChunkId, ChunkKey, ChunkNode, ChunkOperator, Content, Gives, Step, Takes, Target,
+};
 pub use column::{Column, ColumnType};
 pub use dtype::DType;
 pub use extent::{Extent, Measure, Unknown};
+pub use fuse::fuse;
 pub use graph::{Declared, Tileable, TileableGraph};
 pub use index::{AxisIndex, Range};
 pub use key::TileableKey;

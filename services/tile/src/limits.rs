@@ -38,6 +38,14 @@ pub const REDUCERS_MAX: u32 = 4096;
 pub const MESSAGE_BYTES_MAX: usize = 1024;
 /// Bytes of a chunk where the client says nothing of chunks.
 pub const CHUNK_BYTES_DEFAULT: u64 = 64 << 20;
+/// Steps that make one chunk: each that is lost is computed again with all of them.
+pub const STEPS_MAX: usize = 16;
+/// Ranges and indexes in the steps of one chunk, together: a fraction of what a task may bring.
+pub const STEPS_WEIGHT_MAX: usize = 4_096;
+/// Inline bytes that the first of several steps may have, for the same reason.
+pub const STEPS_DATA_BYTES_MAX: usize = 256 << 10;
+/// Columns of a frame between steps: each step names them.
+pub const STEP_COLUMNS_MAX: usize = 64;
 /// How many partial results are merged at a time, along each reduced axis. It is part of what results mean: sums of
 /// fractions depend on it.
 pub const COMBINE_SIZE: usize = 4;

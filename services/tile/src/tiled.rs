@@ -55,7 +55,18 @@ impl Tiled {
 
     /// Whether the axis is known to have one element, which goes together with any number of them.
     pub(crate) fn is_one(&self, axis: usize) -> bool {
-        self.splits.total(axis) == Some(1)
+        let mut length = 0_u64;
+        // It is asked for each chunk, so not all parts can be looked at each time.
+        for extent in self.splits.axis(axis) {
+            length = match extent.known() {
+                Some(extent) => length.saturating_add(extent),
+                None => return false,
+            };
+            if length > 1 {
+                return false;
+            }
+        }
+        length == 1
     }
 }
 
@@ -69,3 +80,23 @@ pub(crate) fn resolve_axis(axis: i64, dims: usize) -> Result<usize, Reason> {
 
 /// One part of one element.
 pub(crate) const ONE: Extent = Extent::Known(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::extent::{Measure, Unknown};
+
+    #[test]
+    fn an_axis_is_one_if_all_of_its_parts_are_known_and_one_together() {
+        let is_one = |parts: &[Extent]| {
+            let splits = Splits(vec![parts.to_vec()]);
+            Tiled { content: Content::Partial, splits, chunks: Vec::new() }.is_one(0)
+        };
+        let unknown = Extent::Unknown(Unknown { tileable: 0, axis: 0, part: 0, measure: Measure::Extent });
+        let [none, one, two] = [0, 1, 2].map(Extent::Known);
+        assert!(is_one(&[one]) && is_one(&[none, one, none]));
+        for parts in [&[none][..], &[two], &[one, one], &[unknown], &[one, unknown], &[one, one, unknown]] {
+            assert!(!is_one(parts), "{parts:?}");
+        }
+    }
+}

@@ -110,7 +110,7 @@ pub struct Options {
     pub timeout_ms: Option<DurationMs>,
     /// So long after its end it is deleted.
     pub result_ttl_ms: Option<DurationMs>,
-    /// As the client said; nothing is fused.
+    /// As the client said. Chains are joined before anything is in the log, so nobody reads it here.
     pub fuse: bool,
 }
 

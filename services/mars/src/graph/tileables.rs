@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use tonic::Status;
 use tripod_proto::mars::v1 as pb;
 use tripod_tile::{
-    ChunkGraph, ChunkId, ChunkOperator, ColumnType, Content, DType, Declared, Reason, Refusal, Target,
-    Tileable, TileableGraph, TileableKey, limits, read_operator, tile,
+    ChunkGraph, ChunkId, ChunkKey, ChunkOperator, ColumnType, Content, DType, Declared, Reason, Refusal,
+    Target, Tileable, TileableGraph, TileableKey, fuse, limits, read_operator, tile,
 };
 
 use super::argument::{argument, dtype_of, dtype_of_elements, message};
@@ -30,6 +30,7 @@ struct Beside {
 /// The first node that cannot be decoded or tiled, and why.
 pub(crate) fn plan(source: Source<pb::TileableNode>, wanted: Wanted) -> Result<Plan, Status> {
     let mut hasher = Hasher::new("tileables", &wanted);
+    let is_fused = wanted.options.as_ref().is_some_and(|options| options.fuse);
     let mut graph = TileableGraph::default();
     let mut beside = Beside::default();
     source.each(|node| {
@@ -44,6 +45,9 @@ pub(crate) fn plan(source: Source<pb::TileableNode>, wanted: Wanted) -> Result<P
     graph.targets = wanted.target_keys.into_iter().map(TileableKey).collect();
     let tiled = tile(&graph, wanted.helpers).map_err(|refusal| status::untiled(&refusal))?;
     drop(graph);
+    let at_one_place =
+        |one: &ChunkKey, other: &ChunkKey| beside.of_chunk(&one.0) == beside.of_chunk(&other.0);
+    let tiled = if is_fused { fuse(tiled, at_one_place) } else { tiled };
     let (content, targets) = of_tiled(tiled, &beside)?;
     Ok(Plan { digest: hasher.digest(), content, targets })
 }

@@ -10,6 +10,10 @@ use crate::fields::{self, Fields};
 use crate::front::Front;
 use crate::{encode, status};
 
+/// Chunks that are looked at where commands wait: a result of a few, which is asked about after each small graph. For more, a
+/// fork of the state is looked at on a thread.
+const CHUNKS_LOOKED_AT: usize = 64;
+
 /// A request within its bound, and how fresh its answer must be.
 fn checked(message: &pb::GetMetasRequest) -> Result<Consistency, Status> {
     let most = usize::try_from(limits::KEYS_ASKED_MAX).unwrap_or(usize::MAX);
@@ -45,7 +49,12 @@ pub(super) async fn chunks(
     let pb::GetMetasRequest { session_id, keys, .. } = message;
     let asked = keys.clone();
     let look = move |state: &State| domain::chunks(state, scope, &session_id, &asked);
-    let found = front.read_aside(freshness, look).await?.map_err(|fault| status::of_fault(&fault))?;
+    let found = if keys.len() <= CHUNKS_LOOKED_AT {
+        front.read(freshness, look).await?
+    } else {
+        front.read_aside(freshness, look).await?
+    };
+    let found = found.map_err(|fault| status::of_fault(&fault))?;
     let metas = keys.into_iter().zip(found).map(|(key, found)| encode::chunk(key, found, &fields)).collect();
     Ok(pb::GetChunkMetasResponse { header: Some(front.header()), metas })
 }

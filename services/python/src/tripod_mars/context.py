@@ -10,7 +10,7 @@ from . import compression, dtypes, parts, wire
 from .codec import Assembly
 from .errors import RefusedError
 from .execution import set_duration
-from .scheduler import Scheduler, new_id
+from .scheduler import SUBMIT_S, Scheduler, new_id
 from .workers import WorkerError, Workers
 
 # A node holds a wait for so long at most.
@@ -254,6 +254,7 @@ class Context:
         options = options if isinstance(options, wire.GraphOptions) else wire.GraphOptions(**(options or {}))
         return self._change(
             name,
+            held_s=SUBMIT_S,
             session_id=self._session(session_id),
             graph=graph,
             graph_key=graph_key,

@@ -6,7 +6,7 @@ import re
 from . import progress, wire
 from .errors import ExecutionError, GraphRefusedError, RefusedError, SessionError, TripodError
 from .graph import Placed, Sent
-from .scheduler import new_id
+from .scheduler import SUBMIT_S, new_id
 
 # A node answers a wait after this time, and is asked again.
 HELD_S = 20.0
@@ -15,6 +15,7 @@ _SHOWN_S = 0.5
 PART_BYTES = 2 << 20
 # Keys of one question for metas.
 _METAS_MAX = 1000
+_SUCCEEDED = "succeeded"
 _INVALID_ARGUMENT, _NOT_FOUND, _UNIMPLEMENTED = 3, 5, 12
 _REFUSALS = (_INVALID_ARGUMENT, 9, _UNIMPLEMENTED)
 _NAMED = re.compile(r"tileable ([A-Za-z0-9._-]+): (.*)", re.DOTALL)
@@ -59,8 +60,12 @@ def execute(session, nodes, options):
             execute(session, first, options)
             targets = [node for node in targets if node.placed_in(session.session_id) is None]
             continue
-        _wait(session, sent, graph_key, options)
-        _settle(session, sent, targets)
+        try:
+            _wait(session, sent, graph_key, options)
+        except BaseException:
+            session.releases.give_up_graph(graph_key)
+            raise
+        _settle(session, sent, targets, graph_key)
         return
 
 
@@ -82,6 +87,7 @@ def _submit(session, sent, options):
         if len(data) <= PART_BYTES:
             session.scheduler.call(
                 "SubmitTileableGraph",
+                held_s=SUBMIT_S,
                 request_id=new_id(),
                 graph=sent.message,
                 target_keys=sent.target_keys,
@@ -95,7 +101,9 @@ def _submit(session, sent, options):
             if is_last:
                 fields.update(target_keys=sent.target_keys, options=options.message())
             part = {"offset": offset, "bytes": piece, "last": is_last}
-            session.scheduler.call("SubmitTileableGraph", request_id=new_id(), part=part, **fields)
+            session.scheduler.call(
+                "SubmitTileableGraph", held_s=SUBMIT_S, request_id=new_id(), part=part, **fields
+            )
     except RefusedError as error:
         raise _refusal(session, sent, error) from None
     return graph_key
@@ -172,21 +180,35 @@ def _failure(sent, state, info):
     )
 
 
-def _settle(session, sent, targets):
+def _settle(session, sent, targets, graph_key):
     """Notes where the targets are, each with a count of its own."""
     metas = []
     for begin in range(0, len(sent.target_keys), _METAS_MAX):
-        keys = sent.target_keys[begin : begin + _METAS_MAX]
-        metas.extend(session.scheduler.call("GetTileableMetas", session_id=session.session_id, keys=keys).metas)
-    for node, key, meta in zip(targets, sent.target_keys, metas):
+        metas.extend(_metas(session, sent.target_keys[begin : begin + _METAS_MAX]))
+    holds = session.releases.hold_graph(graph_key, sent.target_keys)
+    for node, meta, hold in zip(targets, metas, holds):
         if not meta.found:
             raise SessionError(f"session {session.session_id} was deleted while its graph ran")
-        node.settle(placed_of(session, meta, key))
+        node.settle(_placed(session, meta, hold))
+
+
+def _metas(session, keys):
+    """Metas of a graph that has ended. The node that said so needs not ask the others whether it knows all; it is another one
+    that answers if that has gone meanwhile."""
+    fields = {"session_id": session.session_id, "keys": keys}
+    metas = session.scheduler.call("GetTileableMetas", stale_ok=True, **fields).metas
+    if all(meta.found and meta.state == _SUCCEEDED for meta in metas):
+        return metas
+    return session.scheduler.call("GetTileableMetas", **fields).metas
 
 
 def placed_of(session, meta, key):
     """Where a tileable is, with the extents that its chunks have."""
-    placed = Placed.of(session, meta, session.releases.hold(key))
+    return _placed(session, meta, session.releases.hold(key))
+
+
+def _placed(session, meta, hold):
+    placed = Placed.of(session, meta, hold)
     if any(None in axis for axis in placed.splits):
         _measure(session, placed)
     return placed

@@ -84,24 +84,32 @@ class Reader:
             found[name] = (np.ma if is_masked else np).concatenate(pieces) if len(pieces) > 1 else pieces[0]
         return found
 
-    def metas(self, keys):
-        """Metas of chunks, in the order of their keys."""
+    def metas(self, keys, stale_ok=False):
+        """Metas of chunks, in the order of their keys. With `stale_ok` a node answers with what it knows, and is asked again
+        for those of which it knows no place."""
         found = []
         for begin in range(0, len(keys), METAS_MAX):
+            some = keys[begin : begin + METAS_MAX]
             answer = self._scheduler.call(
-                "GetChunkMetas", session_id=self._session_id, keys=keys[begin : begin + METAS_MAX]
+                "GetChunkMetas", session_id=self._session_id, keys=some, stale_ok=stale_ok
             )
             found.extend(answer.metas)
+        if stale_ok:
+            places = [place for place, meta in enumerate(found) if not meta.found or not meta.workers]
+            for place, meta in zip(places, self.metas([keys[place] for place in places])):
+                found[place] = meta
         return found
 
     def read(self, wants, put):
         """Reads all of them, and calls `put` with each that has come, from one thread. Raises `ChunkLostError`,
         `IndexError`."""
         end = time.monotonic() + self._patience_s
-        pause = _PAUSE_LEAST_S
+        pause, stale_ok = _PAUSE_LEAST_S, True
         pending = list(wants)
         while pending:
-            calls = self._calls(pending)
+            calls = self._calls(pending, stale_ok)
+            # Where it was a while ago it may not be any more.
+            stale_ok = False
             for done in self._run(calls):
                 for want in done:
                     put(want)
@@ -119,9 +127,9 @@ class Reader:
                 for want in pending:
                     want.tried.clear()
 
-    def _calls(self, pending):
+    def _calls(self, pending, stale_ok):
         """What to ask whom: pairs of an address and of chunks."""
-        metas = self.metas([want.key for want in pending])
+        metas = self.metas([want.key for want in pending], stale_ok)
         by_address = {}
         for number, (want, meta) in enumerate(zip(pending, metas)):
             if not meta.found:

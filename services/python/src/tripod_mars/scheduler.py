@@ -7,6 +7,10 @@ from tripod_ray.link import ATTEMPT_S, PATIENCE_S, Link
 
 from . import wire
 
+# How long a node may take over a graph before it is asked of another one: one of a hundred thousand chunks is cut, and
+# written by a quorum, in seconds, and on a busy machine in many. A node that is gone is noticed sooner.
+SUBMIT_S = 60.0
+
 # Where the nodes are, if a program does not say.
 ENDPOINTS = "TRIPOD_ENDPOINTS"
 

@@ -172,7 +172,7 @@ class LocalCluster(Mutables):
         return info
 
     def _keep(self, target, keys, values):
-        meta = wire.TileableMeta(found=True, key=target["key"], chunk_keys=keys, state="SUCCEEDED")
+        meta = wire.TileableMeta(found=True, key=target["key"], chunk_keys=keys, state="succeeded")
         content = target["content"]
         meta.kind = wire.KIND_TENSOR if "tensor" in content else wire.KIND_FRAME
         if "tensor" in content:
@@ -216,6 +216,9 @@ class LocalCluster(Mutables):
                     del one[key]
         kept = {key for keys in self.results.values() for key in keys}
         self.chunks = {key: value for key, value in self.chunks.items() if key in kept}
+
+    def _DeleteTileableGraph(self, request, answer):
+        self.graphs.pop(request.graph_key, None)
 
     # ---- Calls to workers ----
 

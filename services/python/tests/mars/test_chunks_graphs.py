@@ -23,6 +23,9 @@ class Graphs(unittest.TestCase):
     def test_random_tensors(self):
         self.compare("tile_numpy.py", "--graphs", "100", "--seed", "2")
 
+    def test_chains_that_are_fused_are_the_same_bit_for_bit(self):
+        self.compare("tile_numpy.py", "--graphs", "100", "--seed", "3", "--fused")
+
     @unittest.skipUnless(importlib.util.find_spec("pandas"), "pandas is not here")
     def test_random_frames(self):
         self.compare("tile_pandas.py", "--frames", "30", "--seed", "2")

@@ -38,7 +38,10 @@ class Checksums(unittest.TestCase):
                 some = data[:size].tobytes()
                 wanted = bitwise(some) if size < 600 else crc32c.plain(some)
                 self.assertEqual(wanted, crc32c.plain(some))
+                self.assertEqual(wanted, crc32c.by_numpy(some))
+                self.assertEqual(wanted, crc32c.by_numpy(data[:size]))
                 self.assertEqual(wanted, crc32c.crc32c(some))
+                self.assertEqual(wanted, crc32c.crc32c(bytearray(some)))
                 self.assertEqual(wanted, crc32c.crc32c(memoryview(some)))
                 self.assertEqual(wanted, crc32c.crc32c(data[:size]))
 

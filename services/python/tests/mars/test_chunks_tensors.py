@@ -256,6 +256,28 @@ class Helpers(unittest.TestCase):
         tensor(self, "alloc", np.array([1]), [np.array([1])], bytes=1 << 20)
 
 
+class Fused(unittest.TestCase):
+    """Chains, with what is between its steps as it would have come from a store."""
+
+    def step(self, op, content, extents, **attributes):
+        return {"operator": {"op": op, **attributes}, "content": chunks.described(content), "extents": extents}
+
+    def test_each_step_has_what_the_one_before_made(self):
+        steps = [
+            self.step("from_bytes", "i64", [2, 3]),
+            self.step("transpose", "i64", [3, 2], axes=[1, 0]),
+            self.step("cast", "f64", ["?0.0.0", 2]),
+        ]
+        array = np.arange(6).reshape(2, 3)
+        is_ = chunks.run("fused", "f64", extents=["?0.0.0", 2], data=array.tobytes(), steps=steps)
+        np.testing.assert_array_equal(array.T.astype(float), is_)
+
+    def test_an_error_is_that_of_its_step(self):
+        steps = [self.step("cast", "i64", [1]), self.step("fail", "i64", [1], message="as told", attempts=1)]
+        with self.assertRaisesRegex(RuntimeError, "as told"):
+            chunks.run("fused", "i64", [np.array([1.0])], steps=steps)
+
+
 class Nodes(unittest.TestCase):
     def test_an_operator_that_is_unknown_is_named(self):
         for payload in (b"", b"\x80\x04K\x01.", b"[1]", b"{}", b'{"operator": {"op": "add"}}'):

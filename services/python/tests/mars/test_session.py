@@ -10,7 +10,7 @@ from unittest import mock
 
 from mars.case import mars, mt, np
 from mars.served import Served
-from tripod_mars import ChunkLostError, ExecutionError, RefusedError, SessionError, wire
+from tripod_mars import ChunkLostError, ExecutionError, RefusedError, SessionError, release, wire
 from tripod_mars.chunk.crc32c import crc32c
 
 ROWS = np.arange(48.0).reshape(8, 6)
@@ -169,6 +169,49 @@ class Sessions(Case):
             self.assertLess(time.monotonic(), end)
             time.sleep(0.01)
         self.assertTrue(session.session_id)
+
+
+    def test_a_loop_leaves_no_more_graphs_than_are_kept(self):
+        self.connect()
+        graphs, finish = self.served.cluster.graphs, self.served.cluster._WaitTileableGraph
+
+        def failed(request, answer):
+            finish(request, answer)
+            answer.info.state = 5
+
+        kept = self.tensor().execute()
+        (graph_of_kept,) = graphs
+        with mock.patch.object(release, "GRAPHS_KEPT", 2):
+            for number in range(6):
+                self.served.cluster._WaitTileableGraph = failed if number == 2 else finish
+                with self.assertRaises(ExecutionError) if number == 2 else contextlib.nullcontext():
+                    self.tensor().execute()
+            newest = list(graphs)[-2:]
+            end = time.monotonic() + 20
+            while list(graphs) != [graph_of_kept, *newest]:
+                self.assertLess(time.monotonic(), end, list(graphs))
+                time.sleep(0.01)
+        np.testing.assert_array_equal(kept.fetch(), (ROWS + 1).sum(axis=0))
+
+    def test_a_node_that_does_not_know_yet_what_has_ended_is_asked_what_the_others_know(self):
+        self.connect()
+        cluster = self.served.cluster
+        tileables, chunks, asked = cluster._GetTileableMetas, cluster._GetChunkMetas, []
+
+        def behind(name, look):
+            def answer_of(request, answer):
+                asked.append((name, request.stale_ok))
+                look(request, answer)
+                for meta in answer.metas if request.stale_ok else ():
+                    meta.CopyFrom(type(meta)(key=meta.key))
+
+            return answer_of
+
+        cluster._GetTileableMetas = behind("tileables", tileables)
+        cluster._GetChunkMetas = behind("chunks", chunks)
+        self.expect(self.tensor())
+        both = [("tileables", True), ("tileables", False), ("chunks", True), ("chunks", False)]
+        self.assertEqual(asked, both)
 
 
 class Reads(Case):

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use operator::{ChunkOperator, Gives, Takes};
+pub use operator::{ChunkOperator, Gives, Step, Takes};
 
 use crate::column::Column;
 use crate::dtype::DType;

@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Content;
+use crate::extent::Extent;
 use crate::index::Range;
 use crate::operator::{Aggregate, BinaryFunction, FrameFormat, Operand, Reduction, UnaryFunction};
 use crate::scalar::Scalar;
@@ -145,6 +147,11 @@ pub enum ChunkOperator {
         reducer: u32,
     },
 
+    /// One after the other, each of what the one before has made; the first has the node's inputs and data.
+    Fused {
+        steps: Vec<Step>,
+    },
+
     Sleep {
         ms: u64,
     },
@@ -157,7 +164,15 @@ pub enum ChunkOperator {
     },
 }
 
-/// What a step begins with.
+/// One of several functions that make a chunk, and what it makes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    pub operator: ChunkOperator,
+    pub extents: Vec<Extent>,
+    pub content: Content,
+}
+
+/// What a step of a reduction begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Takes {
@@ -167,7 +182,7 @@ pub enum Takes {
     Partials,
 }
 
-/// What a step ends with.
+/// What it ends with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Gives {
@@ -184,6 +199,7 @@ impl ChunkOperator {
             Self::Gather { from, .. } => from.len(),
             Self::GroupBy { by, aggregates, .. } => by.len() + aggregates.len(),
             Self::Project { columns } | Self::ShuffleMap { by: columns, .. } => columns.len(),
+            Self::Fused { steps } => steps.iter().map(|step| step.operator.weight()).sum(),
             _ => 0,
         }
     }

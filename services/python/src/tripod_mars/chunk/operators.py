@@ -10,6 +10,7 @@ import os
 import numpy as np
 
 from . import elementwise, frames, groups, helpers, linear, pieces, read, reduce, shuffle, sources
+from .node import Node
 
 OPERATORS = {
     **sources.OPERATORS,
@@ -54,6 +55,19 @@ def run(node, inputs):
             # Numpy gives functions of arrays without axes as numbers.
             value = np.asarray(value).astype(dtype, copy=False)
     return value
+
+
+def _fused(node, inputs):
+    """One operator after the other: each has what the one before has made, as it would have come from a store."""
+    for place, step in enumerate(node.operator["steps"]):
+        if place and type(value) is np.ndarray and not value.flags.c_contiguous:
+            # Sums of fractions depend on the order of elements in memory.
+            value = np.ascontiguousarray(value)
+        value = run(Node.of({**step, "data": b"" if place else node.data}), [value] if place else inputs)
+    return value
+
+
+OPERATORS["fused"] = _fused
 
 
 def _check_size(node):
