@@ -10,7 +10,7 @@ use tripod_proto::mars::v1 as pb;
 use tripod_state::ids::{JobId, NodeId};
 use tripod_state::ray::ids::StoreId;
 use tripod_state::ray::view::WorkerLife;
-use tripod_state::ray::{Ray, Role};
+use tripod_state::ray::{Offers, Ray, Role};
 use tripod_state::{State, member};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -18,7 +18,7 @@ use crate::domain;
 use crate::fields::Fields;
 use crate::figures::{AGE_MAX, StoreFigures};
 use crate::front::Front;
-use crate::limits::NAMES_MAX;
+use crate::limits::{NAMES_MAX, RESOURCES_TOLD_MAX};
 use crate::status;
 
 /// The one band of a worker: our workers do not tell parts of a machine apart.
@@ -33,6 +33,10 @@ pub(crate) struct Worker {
     /// Processes that execute tasks, each one at a time.
     pub(crate) slots: u32,
     pub(crate) slots_used: u32,
+    /// What those processes have together.
+    pub(crate) total: Offers,
+    /// What those of them have that execute nothing.
+    pub(crate) free: Offers,
 }
 
 impl Worker {
@@ -51,7 +55,15 @@ pub(crate) fn workers(ray: &Ray) -> Vec<Worker> {
     let mut stores: BTreeMap<StoreId, Worker> = BTreeMap::new();
     for store in ray.stores() {
         let status = if store.alive { pb::WorkerStatus::Starting } else { pb::WorkerStatus::Stopped };
-        let worker = Worker { store: store.id, address: store.address, status, slots: 0, slots_used: 0 };
+        let worker = Worker {
+            store: store.id,
+            address: store.address,
+            status,
+            slots: 0,
+            slots_used: 0,
+            total: NOTHING,
+            free: NOTHING,
+        };
         stores.insert(store.id, worker);
     }
     for process in ray.workers().into_iter().filter(|process| process.role == Role::Worker) {
@@ -60,7 +72,13 @@ pub(crate) fn workers(ray: &Ray) -> Vec<Worker> {
             continue;
         }
         store.slots += 1;
-        store.slots_used += u32::from(process.life == WorkerLife::Busy);
+        let offers = ray.offers(process.id);
+        add(&mut store.total, &offers);
+        if process.life == WorkerLife::Busy {
+            store.slots_used += 1;
+        } else {
+            add(&mut store.free, &offers);
+        }
         // Whoever has registered and asked for no task yet is still starting.
         if process.life != WorkerLife::Registered {
             store.status = pb::WorkerStatus::Ready;
@@ -69,6 +87,20 @@ pub(crate) fn workers(ray: &Ray) -> Vec<Worker> {
     let by_address: BTreeMap<String, Worker> =
         stores.into_values().map(|worker| (worker.address.clone(), worker)).collect();
     by_address.into_values().collect()
+}
+
+/// What no processes have.
+const NOTHING: Offers = Offers { cpus_milli: 0, memory_bytes: 0, named_milli: BTreeMap::new() };
+
+fn add(sum: &mut Offers, offers: &Offers) {
+    sum.cpus_milli = sum.cpus_milli.saturating_add(offers.cpus_milli);
+    sum.memory_bytes = sum.memory_bytes.saturating_add(offers.memory_bytes);
+    for (name, milli) in &offers.named_milli {
+        if sum.named_milli.len() < RESOURCES_TOLD_MAX || sum.named_milli.contains_key(name) {
+            let named = sum.named_milli.entry(name.clone()).or_default();
+            *named = named.saturating_add(*milli);
+        }
+    }
 }
 
 /// Workers and the version of their list, which is made of it: every node has the same.
@@ -88,11 +120,15 @@ pub(crate) fn statuses(named: &[i32]) -> Result<Vec<pb::WorkerStatus>, Status> {
     if named.is_empty() {
         return Ok(vec![pb::WorkerStatus::Ready]);
     }
+    if named.len() > NAMES_MAX {
+        return Err(status::too_many("statuses", named.len(), NAMES_MAX));
+    }
     let read = |number: &i32| {
-        pb::WorkerStatus::try_from(*number)
-            .map_err(|_| status::invalid(&format!("statuses: there is no {number}")))
+        let known = pb::WorkerStatus::try_from(*number).ok();
+        let known = known.filter(|known| *known != pb::WorkerStatus::Unspecified);
+        known.ok_or_else(|| status::invalid(&format!("statuses: there is no {number}")))
     };
-    named.iter().take(NAMES_MAX).map(read).collect()
+    named.iter().map(read).collect()
 }
 
 /// Names that are asked for, within their bound.
@@ -203,9 +239,6 @@ fn info(
         bands: fields.only("bands", address.bands),
         status: fields.only("status", address.status),
     };
-    let cpus = |count: u32| f64::from(count);
-    let free = worker.slots.saturating_sub(worker.slots_used);
-    let resource = [("cpu_total", cpus(worker.slots)), ("cpu_avail", cpus(free))];
     let of_figures = |name: &str, bytes: fn(&StoreFigures) -> u64| Some((name.to_owned(), bytes(figures?)));
     let quota = [of_figures("memory_total", |figures| figures.capacity_bytes)];
     let storage = [
@@ -217,16 +250,57 @@ fn info(
     pb::WorkerInfo {
         found: true,
         worker: Some(shown),
-        resource: fields.only("resource", resource.map(|(name, count)| (name.to_owned(), count)).into()),
+        resource: fields.only("resource", resource(worker)),
         quota_bytes: fields.only("quota", quota.into_iter().flatten().collect()),
         storage_bytes: fields.only("storage", storage.into_iter().flatten().collect()),
         // A worker serves all sessions of its job.
         sessions: fields.only("sessions", sessions.to_vec()),
-        env: HashMap::new(),
+        env: fields.only("env", env(worker)),
         slots: fields.only("slots", worker.slots),
         slots_used: fields.only("slots", worker.slots_used),
         statistics_age: fields.only("update_time", age),
     }
+}
+
+/// How much there is of everything, and how much of it is free: a process that executes something has all of its own.
+fn resource(worker: &Worker) -> HashMap<String, f64> {
+    let Worker { total, free, .. } = worker;
+    let mut all = HashMap::new();
+    let mut put = |name: &str, total: f64, free: f64| {
+        all.insert(format!("{name}_total"), total);
+        all.insert(format!("{name}_avail"), free);
+    };
+    for (name, milli) in &total.named_milli {
+        put(name, whole(*milli), whole(free.named_milli.get(name).copied().unwrap_or(0)));
+    }
+    put("cpu", whole(total.cpus_milli), whole(free.cpus_milli));
+    // Of memory only those tell who say how much they have.
+    if total.memory_bytes > 0 {
+        put("memory", total.memory_bytes as f64, free.memory_bytes as f64);
+    }
+    all
+}
+
+fn whole(milli: u64) -> f64 {
+    milli as f64 / 1_000.0
+}
+
+/// What its processes said of their machine when they registered. Nobody tells versions.
+fn env(worker: &Worker) -> HashMap<String, String> {
+    let Worker { slots, total, .. } = worker;
+    if *slots == 0 {
+        return HashMap::new();
+    }
+    let mut all: HashMap<String, String> = total
+        .named_milli
+        .iter()
+        .map(|(name, milli)| (format!("resource.{name}"), whole(*milli).to_string()))
+        .collect();
+    all.insert("cpus".to_owned(), whole(total.cpus_milli).to_string());
+    if total.memory_bytes > 0 {
+        all.insert("memory_bytes".to_owned(), total.memory_bytes.to_string());
+    }
+    all
 }
 
 #[cfg(test)]
@@ -234,7 +308,35 @@ mod tests {
     use super::*;
 
     fn worker(address: &str, status: pb::WorkerStatus) -> Worker {
-        Worker { store: StoreId(1), address: address.to_owned(), status, slots: 2, slots_used: 1 }
+        let named_milli = [("gpu".to_owned(), 500)].into();
+        let total = Offers { cpus_milli: 3_000, memory_bytes: 4_096, named_milli };
+        let free = Offers { cpus_milli: 1_000, ..NOTHING };
+        let (address, store) = (address.to_owned(), StoreId(1));
+        Worker { store, address, status, slots: 2, slots_used: 1, total, free }
+    }
+
+    #[test]
+    fn what_processes_have_is_told_together_and_what_nobody_told_is_not() {
+        let told = info(&worker("a:1", pb::WorkerStatus::Ready), None, &[], &Fields::All);
+        assert_eq!((told.resource["cpu_total"], told.resource["cpu_avail"]), (3.0, 1.0));
+        assert_eq!((told.resource["gpu_total"], told.resource["gpu_avail"]), (0.5, 0.0));
+        assert_eq!((told.resource["memory_total"], told.resource["memory_avail"]), (4_096.0, 0.0));
+        assert_eq!((told.env["cpus"].as_str(), told.env["resource.gpu"].as_str()), ("3", "0.5"));
+        assert_eq!(told.env["memory_bytes"], "4096");
+        let starting = worker("a:1", pb::WorkerStatus::Starting);
+        let bare = Worker { slots: 0, slots_used: 0, total: NOTHING, free: NOTHING, ..starting };
+        assert!(info(&bare, None, &[], &Fields::All).env.is_empty(), "nobody has said anything");
+    }
+
+    #[test]
+    fn sums_of_what_processes_have_are_bounded() {
+        let mut many = NOTHING;
+        for number in 0..RESOURCES_TOLD_MAX + 9 {
+            add(&mut many, &Offers { named_milli: [(number.to_string(), 1)].into(), ..NOTHING });
+        }
+        assert_eq!(many.named_milli.len(), RESOURCES_TOLD_MAX);
+        add(&mut many, &Offers { named_milli: [("0".to_owned(), u64::MAX)].into(), ..NOTHING });
+        assert_eq!(many.named_milli["0"], u64::MAX, "sums do not overflow");
     }
 
     #[test]
@@ -270,6 +372,7 @@ mod tests {
     fn nobody_who_names_no_status_wants_those_that_are_not_ready() {
         assert_eq!(statuses(&[]).unwrap(), [pb::WorkerStatus::Ready]);
         assert_eq!(statuses(&[5]).unwrap(), [pb::WorkerStatus::Stopped]);
-        assert!(statuses(&[77]).is_err());
+        assert!(statuses(&[77]).is_err() && statuses(&[0]).is_err());
+        assert!(statuses(&vec![2; NAMES_MAX + 1]).is_err());
     }
 }

@@ -1,7 +1,5 @@
 //! The state's words for sessions, and all questions to it, in one place.
 
-use std::collections::BTreeSet;
-
 use bytes::Bytes;
 use tripod_state::ids::{JobId, TimeMs};
 use tripod_state::{Fault, Scope, State};
@@ -9,13 +7,15 @@ use tripod_state::{Fault, Scope, State};
 pub(crate) use tripod_state::ids::DurationMs;
 pub(crate) use tripod_state::mars::{
     Answer, Chunk, ChunkView, Column, Command, Counts, Decision, Definition, Digest, Graph, GraphError,
-    GraphKind, GraphName, GraphNo, GraphState, GraphView, Input, MutableNo, MutableState, MutableView,
-    Options, Part, Place, Refusal, Request, Scalar, SealOrder, SessionView, Tileable, TileableKind,
-    TileableView, arrange, limits,
+    GraphKind, GraphName, GraphNo, GraphState, GraphView, Input, MutableEntry, MutableNo, MutableState,
+    MutableView, Options, Part, Place, Refusal, Request, Scalar, SealOrder, SessionView, Tileable,
+    TileableKind, TileableView, arrange, limits, mutable_chunk_numbers,
 };
 pub(crate) use tripod_state::ray::Needs;
-use tripod_state::ray::Ray;
 pub(crate) use tripod_state::ray::ids::ObjectId;
+pub(crate) use tripod_state::ray::limits::RESOURCE_MILLI_MAX;
+
+use crate::chunk_keys::ChunkKeys;
 
 /// Whether a job has sessions, or has had some.
 pub(crate) fn has_sessions(state: &State, job: JobId) -> bool {
@@ -112,29 +112,19 @@ pub(crate) fn mutable(state: &State, scope: Scope, session: &str, name: &str) ->
     state.mars_mutable(scope, session, name)
 }
 
-/// The mutable of a session that has a chunk of that key. All of the session are looked at: stores ask once for each chunk,
-/// and remember what they are told.
+/// The mutable of a session that has a chunk of that key.
 pub(crate) fn mutable_of_chunk(
     state: &State,
     scope: Scope,
     session: &str,
     chunk: &str,
+    keys: &ChunkKeys,
 ) -> Result<MutableView, Fault> {
-    state.mars_session(scope, session)?;
-    let stores = state.ray(scope.job).map(Ray::stores).unwrap_or_default();
-    let addresses: BTreeSet<String> = stores.into_iter().map(|store| store.address).collect();
-    for address in addresses {
-        let mut after = None;
-        loop {
-            let page = state.mars_mutables_at(scope, &address, after)?;
-            let Some(last) = page.last().map(|view| view.mutable) else { break };
-            let has = |view: &MutableView| {
-                view.session == session && view.chunks.iter().any(|known| known.key == chunk)
-            };
-            if let Some(found) = page.into_iter().find(has) {
-                return Ok(found);
-            }
-            after = Some(last);
+    let entries = state.mars_mutable_entries(scope, session)?;
+    for entry in keys.candidates(scope.job, session, &entries, chunk) {
+        let view = state.mars_mutable(scope, session, &entry.name)?;
+        if view.chunks.iter().any(|known| known.key == chunk) {
+            return Ok(view);
         }
     }
     let shown = chunk.chars().take(limits::KEY_BYTES_MAX).collect();

@@ -9,6 +9,7 @@ use tripod_proto::metadata;
 use tripod_state::{Answer, Command, Scope, State};
 use tripod_tile::Helpers;
 
+use crate::chunk_keys::ChunkKeys;
 use crate::figures::Figures;
 use crate::status;
 use crate::tiling::Turns;
@@ -24,6 +25,7 @@ pub(crate) struct Shared {
     pub(crate) turns: Turns,
     pub(crate) helpers: Helpers,
     pub(crate) figures: Figures,
+    pub(crate) chunk_keys: ChunkKeys,
 }
 
 /// A gateway as the calls of one port see it.

@@ -8,6 +8,7 @@ use tripod_proto::bounds::ANSWER_ENCODED_BYTES_MAX;
 use tripod_proto::mars::v1::scheduler_server::SchedulerServer;
 use tripod_tile::Helpers;
 
+use crate::chunk_keys::ChunkKeys;
 use crate::engine::{self, Connect};
 use crate::figures::{self, Figures};
 use crate::front::{Front, Shared};
@@ -34,6 +35,7 @@ impl Mars {
             turns: Turns::new(),
             helpers: Helpers::Refused,
             figures: figures::unknown(),
+            chunk_keys: ChunkKeys::default(),
         };
         Self { shared, connect: engine::by(dialler) }
     }

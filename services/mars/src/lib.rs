@@ -34,12 +34,13 @@
 //! | `hold` | calls that wait and watch |
 //! | `cluster`, `figures` | who schedules and computes, and how full stores are |
 //! | `encode`, `fields` | what is shown, and which parts of it |
-//! | `mutable` | definitions of what is written in place |
+//! | `mutable`, `chunk_keys` | definitions of what is written in place; whose a chunk of it is |
 //! | `status`, `oversize` | the one table from refusals and outages to codes and texts |
 //! | `deadline`, `limits` | how long, how much |
 //! | `manners` | how each call may end when its node stops |
 //! | `engine` | what the leader does |
 
+mod chunk_keys;
 mod cluster;
 mod deadline;
 mod domain;

@@ -23,6 +23,12 @@ pub(crate) const TILINGS_MAX: usize = 4;
 /// Graphs that wait to be tiled on a node.
 pub(crate) const TILINGS_WAITING_MAX: usize = 1_024;
 
+/// Keys of chunks of mutables that a node keeps once it has made them, 8 bytes each: 64 MiB. A mutable has 65,536 at most.
+pub(crate) const CHUNK_KEYS_KEPT: usize = 8 << 20;
+
+/// Names of things that the processes at one worker have, which are told: each has a few.
+pub(crate) const RESOURCES_TOLD_MAX: usize = 64;
+
 /// Addresses or ids of one request about schedulers or workers.
 pub(crate) const NAMES_MAX: usize = 10_000;
 /// Fields of one filter: more than there are.

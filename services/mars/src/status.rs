@@ -17,12 +17,16 @@ pub(crate) fn too_many(what: &str, is: usize, most: usize) -> Status {
     with_reason(Status::resource_exhausted(format!("{what}: {is}, and the limit is {most}")), "exhausted")
 }
 
+/// What a client may ask for, and nobody does here.
+pub(crate) fn unimplemented(text: &str) -> Status {
+    with_reason(Status::unimplemented(text), "unimplemented")
+}
+
 /// A graph that is not tiled: which node, and why.
 pub(crate) fn untiled(refusal: &Refusal) -> Status {
     let text = refusal.to_string();
     match &refusal.reason {
-        Reason::UnknownOperator(_) => with_reason(Status::unimplemented(text), "unimplemented"),
-        Reason::TestHelper => with_reason(Status::unimplemented(text), "unimplemented"),
+        Reason::UnknownOperator(_) | Reason::TestHelper => unimplemented(&text),
         _ => invalid(&text),
     }
 }

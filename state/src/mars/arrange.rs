@@ -47,7 +47,13 @@ pub fn arrange(mut chunks: Vec<Chunk>) -> Result<Vec<Chunk>, (String, &'static s
             }
         }
     }
-    if let Some(place) = missing.iter().position(|missing| *missing > 0) {
+    if let Some(mut place) = missing.iter().position(|missing| *missing > 0) {
+        // Whoever is left reads somebody who is left: who is met again is in a cycle, and not only behind one.
+        let mut met = vec![false; chunks.len()];
+        while !std::mem::replace(&mut met[place], true) {
+            let left = inputs[place].iter().flatten().find(|input| missing[**input] > 0);
+            place = left.copied().unwrap_or(place);
+        }
         return Err((chunks[place].key.clone(), "is made of itself"));
     }
     let mut moved: Vec<u32> = vec![0; chunks.len()];
@@ -89,6 +95,9 @@ mod tests {
     fn what_has_no_order_is_refused() {
         let circle = arrange(vec![chunk("a", &["b"]), chunk("b", &["a"]), chunk("c", &[])]);
         assert_eq!(circle, Err(("a".to_owned(), "is made of itself")));
+        // Who reads one that is in a circle is in none.
+        let behind = arrange(vec![chunk("d", &["c"]), chunk("c", &["b"]), chunk("b", &["c"])]);
+        assert_eq!(behind, Err(("c".to_owned(), "is made of itself")));
         let twice = arrange(vec![chunk("a", &[]), chunk("a", &[])]);
         assert_eq!(twice, Err(("a".to_owned(), "is there twice")));
         let mut far = chunk("a", &[]);

@@ -77,11 +77,11 @@ pub use command::{
 pub use graph::{Counts, GraphError, GraphState};
 pub use ids::{GraphKind, GraphName, GraphNo, MutableNo, Name, Place, SessionNo};
 pub use mutable::MutableState;
-pub use query_mutables::mutable_chunk_key;
+pub use query_mutables::{mutable_chunk_key, mutable_chunk_numbers};
 pub use refusal::Refusal;
 pub use view::{
-    ChunkState, ChunkView, GraphView, MutableChunkView, MutableView, SealOrder, SessionView, TileableView,
-    Totals,
+    ChunkState, ChunkView, GraphView, MutableChunkView, MutableEntry, MutableView, SealOrder, SessionView,
+    TileableView, Totals,
 };
 
 pub(crate) use part::{Head, Part as SnapshotPart};

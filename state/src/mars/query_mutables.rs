@@ -1,25 +1,38 @@
 //! Mutable tileables as they are shown, and what stores are to seal.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::command::Scope;
 use crate::fault::Fault;
 use crate::ids::JobId;
-use crate::mars::ids::{MutableNo, Name};
+use crate::mars::ids::{MutableNo, Name, SessionNo};
 use crate::mars::limits::PAGE_MAX;
 use crate::mars::mutable::{Mutable, MutableState};
 use crate::mars::record::Mars;
 use crate::mars::refusal::Refusal;
 use crate::mars::stores::Living;
-use crate::mars::view::{MutableChunkView, MutableView, SealOrder};
+use crate::mars::view::{MutableChunkView, MutableEntry, MutableView, SealOrder};
 use crate::state::State;
 
 /// The key of a chunk of a mutable, by its place in C order. Whoever knows session and number knows it.
 #[must_use]
 pub fn mutable_chunk_key(session: &str, mutable: MutableNo, chunk: u64) -> String {
     format!("{:032x}", xxh3_128(format!("{session}/{mutable}/{chunk}").as_bytes()))
+}
+
+/// The same of its first so many chunks, as the numbers that the keys write in hexadecimal: for whoever finds out whose a key
+/// is.
+pub fn mutable_chunk_numbers(session: &str, mutable: MutableNo, chunks: u64) -> impl Iterator<Item = u128> {
+    let mut text = format!("{session}/{mutable}/");
+    let begin = text.len();
+    (0..chunks).map(move |chunk| {
+        text.truncate(begin);
+        let _ = write!(text, "{chunk}");
+        xxh3_128(text.as_bytes())
+    })
 }
 
 impl State {
@@ -65,6 +78,22 @@ impl State {
             .iter()
             .filter(|(number, mutable)| after.is_none_or(|after| **number > after) && has(mutable));
         Ok(theirs.filter_map(|(number, _)| mars.mutable_view(*number)).take(PAGE_MAX).collect())
+    }
+
+    /// All mutables of a session by their names, without what they are.
+    ///
+    /// # Errors
+    /// The scope's faults, or that the session is not there.
+    pub fn mars_mutable_entries(&self, scope: Scope, session: &str) -> Result<Vec<MutableEntry>, Fault> {
+        let mars = self.mars_with(scope, session)?;
+        let number = mars.session(session)?;
+        let first = (number, Name::from(""));
+        let theirs = mars.mutable_names.range(first..).take_while(|((session, _), _)| *session == number);
+        let entry = |((_, name), mutable): (&(SessionNo, Name), &MutableNo)| {
+            let chunks = mars.mutables.get(mutable)?.chunks() as u64;
+            Some(MutableEntry { mutable: *mutable, name: name.as_str().to_owned(), chunks })
+        };
+        Ok(theirs.filter_map(entry).collect())
     }
 
     /// What stores are to seal now. Whoever leads tells them, and tells them again.
@@ -141,5 +170,17 @@ impl Mars {
             session,
             definition,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_chunks_are_those_of_their_keys() {
+        let keys = (0..12).map(|chunk| mutable_chunk_key("s", MutableNo(7), chunk));
+        let numbers = mutable_chunk_numbers("s", MutableNo(7), 12).map(|number| format!("{number:032x}"));
+        assert!(keys.eq(numbers));
     }
 }

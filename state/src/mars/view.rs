@@ -130,6 +130,15 @@ pub struct MutableView {
     pub tileable_key: Option<String>,
 }
 
+/// One of a session's mutables, without what it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MutableEntry {
+    pub mutable: MutableNo,
+    pub name: String,
+    /// How many it has.
+    pub chunks: u64,
+}
+
 /// What a store is to seal: it makes these objects of the chunks, and says so with
 /// [`super::Request::SealReported`].
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -161,7 +161,7 @@ fn splits<T: std::str::FromStr<Err: std::fmt::Debug>>(line: &Line<'_>, text: &st
 }
 
 fn content(line: &Line<'_>) -> Graph {
-    let words: Vec<&str> = line.words_from(3).filter(|word| *word != "chunks").collect();
+    let words: Vec<&str> = line.words_from(3).filter(|word| !["chunks", "once"].contains(word)).collect();
     let nodes: Vec<&str> = words.iter().filter(|word| !word.starts_with('@')).copied().collect();
     let keys: Vec<&str> = nodes.iter().map(|node| node.split('<').next().unwrap_or("")).collect();
     let from: u32 = line.or("chunks-before", 0);
@@ -226,6 +226,7 @@ pub(crate) fn look(scope: Scope, state: &State, now: u64, line: &Line<'_>) -> Op
         "m?chunks" => each("chunks", state.mars_chunks(scope, line.word(1), &keys())),
         "m?tileables" => each("tileables", state.mars_tileables(scope, line.word(1), &keys())),
         "m?mutable" => show::plain(&state.mars_mutable(scope, line.word(1), line.word(2))),
+        "m?mutables" => each("mutables", state.mars_mutable_entries(scope, line.word(1))),
         "m?mutables-at" => {
             let found = state.mars_mutables_at(scope, line.option("store").unwrap_or(""), None);
             each("mutables", found.map(|found| found.into_iter().map(|view| view.name).collect()))

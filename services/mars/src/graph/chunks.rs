@@ -65,6 +65,11 @@ fn check(node: &pb::ChunkNode) -> Result<(), Status> {
     if pb::ElementType::try_from(node.dtype).is_err() {
         return wrong(format!("dtype: there is no {}", node.dtype));
     }
+    if !node.expect_workers.is_empty() {
+        let why = "expect_workers: where a chunk is made is the scheduler's choice; name none";
+        let text = format!("chunk {}: {why}", shown(&node.key));
+        return Err(status::unimplemented(&text));
+    }
     Ok(())
 }
 
@@ -75,9 +80,10 @@ fn chunk(node: pb::ChunkNode) -> Result<Chunk, Status> {
         return Err(refused(&node.key, &why));
     }
     let unknown = |extent: i64| if extent < 0 { -1 } else { extent };
+    let needs = needs(node.resources.unwrap_or_default()).map_err(|why| refused(&node.key, &why))?;
     Ok(Chunk {
         element_type: number(node.dtype()),
-        needs: needs(node.resources.unwrap_or_default()),
+        needs,
         key: node.key,
         argument,
         // Those that are nodes of the graph become places in it.

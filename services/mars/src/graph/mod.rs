@@ -18,7 +18,7 @@ mod tileables;
 use tonic::Status;
 use tripod_proto::mars::v1 as pb;
 
-use crate::domain::{Digest, Graph, GraphKind, Needs};
+use crate::domain::{Digest, Graph, GraphKind, Needs, RESOURCE_MILLI_MAX};
 
 use self::nodes::Node;
 pub(crate) use self::nodes::Source;
@@ -71,7 +71,16 @@ impl Planned for pb::ChunkNode {
 
 /// What a chunk's task needs, as its client says it. What every worker has is not said: of memory nobody knows, unless a
 /// worker says what it has.
-fn needs(resources: pb::Resources) -> Needs {
+///
+/// # Errors
+/// More than the scheduler takes of anything: the task would be refused when its turn has come.
+fn needs(resources: pb::Resources) -> Result<Needs, String> {
+    let most = RESOURCE_MILLI_MAX / 1_000;
+    for (what, is) in [("slots", resources.slots), (GPU, resources.gpu)] {
+        if u64::from(is) > most {
+            return Err(format!("resources: {is} {what}, and the limit is {most}"));
+        }
+    }
     let mut needs = Needs::default();
     if resources.slots > 1 {
         needs.cpus_milli = u64::from(resources.slots) * 1_000;
@@ -80,7 +89,7 @@ fn needs(resources: pb::Resources) -> Needs {
     if resources.gpu > 0 {
         needs.named_milli.insert(GPU.to_owned(), u64::from(resources.gpu) * 1_000);
     }
-    needs
+    Ok(needs)
 }
 
 /// What a worker calls its GPUs.

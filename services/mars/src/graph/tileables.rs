@@ -20,7 +20,7 @@ use crate::status;
 /// What clients say of tileables that tiling need not know.
 #[derive(Default)]
 struct Beside {
-    resources: BTreeMap<String, pb::Resources>,
+    needs: BTreeMap<String, Needs>,
     names: BTreeMap<String, String>,
 }
 
@@ -71,8 +71,10 @@ fn tileable(node: pb::TileableNode, beside: &mut Beside) -> Result<Tileable, Sta
             })?,
         }),
     };
-    if let Some(resources) = node.resources.filter(|resources| *resources != pb::Resources::default()) {
-        beside.resources.insert(key.0.clone(), resources);
+    let needs = needs(node.resources.unwrap_or_default())
+        .map_err(|why| status::invalid(&format!("tileable {}: {why}", shown().0)))?;
+    if needs != Needs::default() {
+        beside.needs.insert(key.0.clone(), needs);
     }
     if !node.name.is_empty() {
         if node.name.len() > limits::KEY_CHARS_MAX {
@@ -183,11 +185,11 @@ fn column(column: &tripod_tile::Column) -> domain::Column {
 impl Beside {
     /// What the chunk's tileable needs. A chunk is named after it.
     fn of_chunk(&self, chunk: &str) -> Needs {
-        if self.resources.is_empty() {
+        if self.needs.is_empty() {
             return Needs::default();
         }
         let tileable = chunk.split([':', '~']).next().unwrap_or_default();
-        self.resources.get(tileable).copied().map(needs).unwrap_or_default()
+        self.needs.get(tileable).cloned().unwrap_or_default()
     }
 }
 

@@ -69,7 +69,9 @@ pub(super) async fn get(
     let view = match (name.is_empty(), chunk_key.is_empty()) {
         (_, true) => look(front, Consistency::Linearizable, scope, &session, &name).await?,
         (true, false) => {
-            let look = move |state: &State| domain::mutable_of_chunk(state, scope, &session, &chunk_key);
+            let keys = front.shared.chunk_keys.clone();
+            let look =
+                move |state: &State| domain::mutable_of_chunk(state, scope, &session, &chunk_key, &keys);
             let found = front.read_aside(Consistency::Linearizable, look).await?;
             found.map_err(|fault| status::of_fault(&fault))?
         }

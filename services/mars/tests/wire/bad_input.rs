@@ -34,6 +34,8 @@ async fn what_cannot_be_tiled_is_refused_with_node_and_reason_and_nothing_is_com
     let mut declared = ones("a");
     declared.dtype = pb::ElementType::I32.into();
     declared.shape = Some(pb::Extents { extents: vec![4] });
+    let mut greedy = ones("a");
+    greedy.resources = Some(pb::Resources { gpu: 2_000_000, ..Default::default() });
     let mut mistaken = ones("a");
     mistaken.payload = b"{".to_vec().into();
     let cases: Vec<(&str, Vec<pb::TileableNode>, Code, &str)> = vec![
@@ -88,6 +90,16 @@ async fn what_cannot_be_tiled_is_refused_with_node_and_reason_and_nothing_is_com
             "index 4",
         ),
         (
+            "the largest of nothing",
+            vec![
+                tileable("b", "ones", r#"{"shape":[0,0],"dtype":"f64"}"#, &[]),
+                tileable("a", "reduce", r#"{"function":"max","axes":[0]}"#, &["b"]),
+            ],
+            Code::InvalidArgument,
+            "no elements",
+        ),
+        ("more than any worker has", vec![greedy], Code::InvalidArgument, "2000000 gpu, and the limit is"),
+        (
             "too large",
             vec![tileable("a", "ones", r#"{"shape":[1125899906842625],"dtype":"f64"}"#, &[])],
             Code::InvalidArgument,
@@ -127,17 +139,70 @@ async fn a_chunk_graph_that_is_none_is_refused_with_the_node() {
     };
     let mut large = chunk("a", &[]);
     large.data = vec![0; 2 << 20].into();
+    let greedy = Some(pb::Resources { slots: 2_000_000, ..Default::default() });
     let cases = [
-        vec![chunk("a", &["b"]), chunk("b", &["a"])],
-        vec![chunk("a", &[]), chunk("a", &[])],
-        vec![pb::ChunkNode { op_type: String::new(), ..chunk("a", &[]) }],
-        vec![large],
+        (vec![chunk("a", &["b"]), chunk("b", &["a"])], "is made of itself"),
+        (vec![chunk("c", &["b"]), chunk("b", &["a"]), chunk("a", &["a"])], "is made of itself"),
+        (vec![chunk("a", &[]), chunk("a", &[])], "twice"),
+        (vec![pb::ChunkNode { op_type: String::new(), ..chunk("a", &[]) }], "no operator"),
+        (vec![pb::ChunkNode { dtype: 77, ..chunk("a", &[]) }], "dtype: there is no 77"),
+        (vec![pb::ChunkNode { index: vec![0; 33], ..chunk("a", &[]) }], "more axes than 32"),
+        (vec![pb::ChunkNode { resources: greedy, ..chunk("a", &[]) }], "2000000 slots, and the limit is"),
+        (vec![large], "bytes, and the limit is"),
     ];
-    for nodes in cases {
+    for (nodes, text) in cases {
         let status = node.mars().submit_chunk_graph(submit(nodes)).await.expect_err("refused");
+        let told = status.message();
         assert!(
-            status.code() == Code::InvalidArgument && status.message().starts_with("chunk a"),
-            "{status}"
+            status.code() == Code::InvalidArgument && told.starts_with("chunk a") && told.contains(text),
+            "{text}: {status}"
+        );
+    }
+    let mut wanted = submit(vec![chunk("a", &[])]);
+    wanted.target_keys = vec!["x".to_owned()];
+    let status = node.mars().submit_chunk_graph(wanted).await.expect_err("an unknown target");
+    assert!(status.code() == Code::InvalidArgument && status.message().ends_with("is x"), "{status}");
+}
+
+#[tokio::test]
+async fn who_names_the_worker_of_a_chunk_is_told_that_the_scheduler_chooses() {
+    let node = Node::with_session().await;
+    forbid_commands(&node);
+    let placed = pb::ChunkNode { expect_workers: vec!["10.0.0.1:1".to_owned()], ..chunk("a", &[]) };
+    let request = pb::SubmitChunkGraphRequest {
+        session_id: "s".to_owned(),
+        graph_key: "g".to_owned(),
+        graph: Some(pb::ChunkGraph { nodes: vec![placed] }),
+        ..Default::default()
+    };
+    let status = node.mars().submit_chunk_graph(request).await.expect_err("refused");
+    assert_eq!(status.code(), Code::Unimplemented, "{status}");
+    assert!(status.message().starts_with("chunk a: expect_workers"), "{status}");
+}
+
+#[tokio::test]
+async fn unknown_fields_are_refused_by_every_call_with_those_that_there_are() {
+    let node = Node::with_session().await;
+    forbid_commands(&node);
+    let (mut mars, colour) = (node.mars(), || vec!["colour".to_owned()]);
+    let graph = || pb::GetGraphInfoRequest { filter_fields: colour(), ..Default::default() };
+    let metas = || pb::GetMetasRequest { filter_fields: colour(), ..Default::default() };
+    let schedulers = pb::GetSchedulersInfoRequest { filter_fields: colour(), ..Default::default() };
+    let workers = pb::GetWorkersInfoRequest { filter_fields: colour(), ..Default::default() };
+    let refusals = [
+        ("role", mars.get_schedulers_info(schedulers).await.map(drop)),
+        ("slots", mars.get_workers_info(workers).await.map(drop)),
+        ("node_states", mars.get_tileable_graph_info(graph()).await.map(drop)),
+        ("node_states", mars.get_chunk_graph_info(graph()).await.map(drop)),
+        ("nsplits", mars.get_tileable_metas(metas()).await.map(drop)),
+        ("store_bytes", mars.get_chunk_metas(metas()).await.map(drop)),
+    ];
+    for (known, refused) in refusals {
+        let status = refused.expect_err("there is no such field");
+        let told = status.message();
+        assert!(
+            status.code() == Code::InvalidArgument && told.contains("colour") && told.contains(known),
+            "{known}: {status}"
         );
     }
 }

@@ -1,9 +1,11 @@
 //! Schedulers and workers, as they are shown.
 
+use std::sync::Arc;
+
 use tonic::Code;
 use tripod_proto::mars::v1 as pb;
 
-use crate::support::{Machine, Node};
+use crate::support::{HELD, Machine, Node, sum_of_ones};
 
 fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
@@ -59,4 +61,22 @@ async fn object_stores_are_workers_and_their_processes_slots() {
     );
     let wrong = node.mars().get_workers_info(request(&[], &["colour"])).await.expect_err("no field");
     assert!(wrong.code() == Code::InvalidArgument && wrong.message().contains("storage"));
+}
+
+#[tokio::test]
+async fn a_worker_that_executes_something_has_no_slot_left_and_its_session_is_not_idle() {
+    let node = Node::with_session().await;
+    let machine = Machine::playing(&node, Arc::new(|_| Err(HELD.to_owned()))).await;
+    node.submit("g", sum_of_ones()).await.expect("submitted");
+    tripod_wait::until("it has something to do", || (!machine.keys().is_empty()).then_some(())).await;
+    let infos = node.mars().get_workers_info(pb::GetWorkersInfoRequest::default()).await.expect("told");
+    let [info] = &infos.into_inner().infos[..] else { panic!("one worker") };
+    assert_eq!((info.slots, info.slots_used), (1, 1));
+    assert_eq!((info.resource["cpu_total"], info.resource["cpu_avail"]), (1.0, 0.0));
+    assert_eq!(info.env["cpus"], "1", "as every worker has that says nothing");
+    let listed = node.mars().list_sessions(pb::ListSessionsRequest {}).await.expect("listed").into_inner();
+    assert!(listed.sessions[0].last_idle_time.is_none(), "something runs");
+    let progress = node.info("g", &["progress", "subtask_counts"]).await.expect("told");
+    let counts = progress.subtask_counts.expect("counts");
+    assert!(progress.progress == 0.0 && counts.succeeded == 0 && counts.running > 0, "{counts:?}");
 }

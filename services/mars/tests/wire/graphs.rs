@@ -205,3 +205,56 @@ async fn a_graph_of_chunks_has_any_operators_and_reads_chunks_of_the_session() {
     // Each kind has its own keys.
     assert_eq!(node.info("g", &[]).await.expect_err("of the other kind").code(), Code::NotFound);
 }
+
+#[tokio::test]
+async fn of_ten_chunks_that_fail_the_graph_tells_one_and_nothing_of_them_stays() {
+    let node = Node::with_session().await;
+    let plays = |chunk: &pb::ChunkNode| Err(format!("Traceback\nKeyError: '{}'", chunk.key));
+    let _machine = Machine::playing(&node, Arc::new(plays)).await;
+    let nodes = (0..10).map(|number| chunk(&format!("f{number}"), &[])).collect();
+    let request = pb::SubmitChunkGraphRequest {
+        session_id: "s".to_owned(),
+        graph_key: "g".to_owned(),
+        graph: Some(pb::ChunkGraph { nodes }),
+        ..Default::default()
+    };
+    node.mars().submit_chunk_graph(request).await.expect("submitted");
+    let wait = pb::WaitGraphRequest { session_id: "s".to_owned(), graph_key: "g".to_owned(), timeout: None };
+    let info = node.mars().wait_chunk_graph(wait).await.expect("there").into_inner().info.expect("an info");
+    assert_eq!(info.state(), pb::GraphState::Failed);
+    let error = info.error.expect("an error");
+    assert_eq!(error.message, format!("KeyError: '{}'", error.chunk_keys[0]), "{error:?}");
+    let counts = info.subtask_counts.expect("counts");
+    assert!(counts.errored >= 1 && counts.errored + counts.cancelled == 10, "{counts:?}");
+    let metas = pb::GetMetasRequest {
+        session_id: "s".to_owned(),
+        keys: (0..10).map(|number| format!("f{number}")).collect(),
+        ..Default::default()
+    };
+    let metas = node.mars().get_chunk_metas(metas).await.expect("told").into_inner().metas;
+    assert!(metas.iter().all(|meta| meta.object_id.is_none() && meta.workers.is_empty()), "{metas:?}");
+}
+
+#[tokio::test]
+async fn extents_that_only_execution_tells_are_told_when_it_has() {
+    let node = Node::with_session().await;
+    let nodes = vec![
+        tileable("a", "ones", r#"{"shape":[4],"dtype":"f64","chunks":2}"#, &[]),
+        tileable("m", "ones", r#"{"shape":[4],"dtype":"bool","chunks":2}"#, &[]),
+        tileable("b", "compress", r#"{"axis":0}"#, &["a", "m"]),
+    ];
+    node.submit("g", nodes).await.expect("submitted");
+    assert_eq!(shape_and_nsplits(&node, "b").await, (vec![-1], vec![vec![-1, -1]]));
+    // Played workers make one element where nobody knows.
+    let _machine = Machine::start(&node).await;
+    node.ended("g").await;
+    assert_eq!(shape_and_nsplits(&node, "b").await, (vec![2], vec![vec![1, 1]]));
+}
+
+async fn shape_and_nsplits(node: &Node, key: &str) -> (Vec<i64>, Vec<Vec<i64>>) {
+    let keys = vec![key.to_owned()];
+    let request = pb::GetMetasRequest { session_id: "s".to_owned(), keys, ..Default::default() };
+    let metas = node.mars().get_tileable_metas(request).await.expect("told").into_inner().metas;
+    let nsplits = metas[0].nsplits.iter().map(|axis| axis.extents.clone()).collect();
+    (metas[0].shape.clone().expect("a shape").extents, nsplits)
+}

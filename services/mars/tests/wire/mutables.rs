@@ -42,6 +42,15 @@ async fn a_mutable_is_made_once_and_found_by_its_name_and_by_its_chunks() {
     assert_eq!(get(&node, "", &info.chunks[1].key).await.expect("found"), info);
     assert_eq!(get(&node, "x", "").await.expect_err("none").code(), Code::NotFound);
     assert_eq!(get(&node, "", "x").await.expect_err("none").code(), Code::NotFound);
+    assert_eq!(get(&node, "", &"0".repeat(32)).await.expect_err("none").code(), Code::NotFound);
+    // Of several each chunk has its own, also when the keys of all were made once.
+    let other = pb::CreateMutableTensorRequest { shape: vec![70], ..tensor("n") };
+    let other =
+        node.mars().create_mutable_tensor(other).await.expect("made").into_inner().info.expect("an info");
+    for known in [&other, &info, &other] {
+        let found = get(&node, "", &known.chunks[0].key).await.expect("found");
+        assert_eq!(found.name, known.name);
+    }
 
     let again = node.mars().create_mutable_tensor(tensor("m")).await.expect_err("it is there");
     assert_eq!(again.code(), Code::AlreadyExists);
@@ -60,6 +69,7 @@ async fn a_mutable_is_made_once_and_found_by_its_name_and_by_its_chunks() {
     assert!(node.mars().delete_mutable_tileable(delete(false)).await.expect("gone").into_inner().deleted);
     let gone = node.mars().delete_mutable_tileable(delete(false)).await.expect_err("it is gone");
     assert_eq!(gone.code(), Code::NotFound);
+    assert_eq!(get(&node, "", &info.chunks[1].key).await.expect_err("gone").code(), Code::NotFound);
     assert!(!node.mars().delete_mutable_tileable(delete(true)).await.expect("fine").into_inner().deleted);
 }
 

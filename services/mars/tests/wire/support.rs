@@ -185,6 +185,9 @@ pub(crate) fn next_address() -> String {
 /// What a played worker answers to a chunk: how its task ends.
 pub(crate) type Plays = Arc<dyn Fn(&pb::ChunkNode) -> Result<(), String> + Send + Sync>;
 
+/// How a chunk's task ends that does not end: its worker says nothing of it any more.
+pub(crate) const HELD: &str = "held";
+
 /// A store with one worker that makes chunks without making them: it says that it has.
 pub(crate) struct Machine {
     pub(crate) address: String,
@@ -256,14 +259,18 @@ struct Played {
 }
 
 impl Played {
-    /// What it says of one task, in one batch.
-    fn report(&self, asked: &ray::ExecuteTaskRequest) -> native::RayBatchRequest {
+    /// What it says of one task, in one batch; of one that it holds: nothing.
+    fn report(&self, asked: &ray::ExecuteTaskRequest) -> Option<native::RayBatchRequest> {
         let task = asked.task.clone().expect("a task");
         assert_eq!(task.name, FUNCTION.as_bytes());
         let value = task.arg[0].obj.clone().expect("the first argument is a value");
         let data = value.pyobj_data.expect("whose bytes are a node's").data;
         let chunk = pb::ChunkNode::decode(data).expect("a node");
         let ended = (self.plays)(&chunk);
+        if ended.as_ref().is_err_and(|text| text == HELD) {
+            self.given.lock().push(chunk);
+            return None;
+        }
         let object = task.result[0];
         let run = asked.operationid.map(|operationid| native::RayRun { operationid, attempt: asked.attempt });
         let call = |call| native::RayCall { call: Some(call), run, ..Default::default() };
@@ -288,7 +295,7 @@ impl Played {
             previous_task_info: Some(previous),
         })));
         self.given.lock().push(chunk);
-        native::RayBatchRequest { workerid: Some(self.worker), calls }
+        Some(native::RayBatchRequest { workerid: Some(self.worker), calls })
     }
 }
 
@@ -298,7 +305,9 @@ impl WorkerService for Played {
         &self,
         request: Request<ray::ExecuteTaskRequest>,
     ) -> Result<Response<ray::ExecuteTaskReply>, Status> {
-        let report = self.report(request.get_ref());
+        let Some(report) = self.report(request.get_ref()) else {
+            return Ok(Response::new(ray::ExecuteTaskReply {}));
+        };
         let mut ray = BatchClient::new(self.channel.clone());
         // The order is carried out when it is answered; the report comes behind.
         tokio::spawn(async move {

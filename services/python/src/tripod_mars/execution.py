@@ -13,6 +13,8 @@ HELD_S = 20.0
 _SHOWN_S = 0.5
 # A graph beyond this is sent in parts of it. Nodes take no larger messages.
 PART_BYTES = 2 << 20
+# No node keeps more of one graph.
+GRAPH_BYTES_MAX = 1 << 30
 # Keys of one question for metas.
 _METAS_MAX = 1000
 _SUCCEEDED = "succeeded"
@@ -84,6 +86,11 @@ def _submit(session, sent, options):
     fields = {"session_id": session.session_id, "graph_key": graph_key}
     try:
         data = sent.message.SerializeToString()
+        if len(data) > GRAPH_BYTES_MAX:
+            raise GraphRefusedError(
+                f"the graph has {len(data)} bytes, and the limit is {GRAPH_BYTES_MAX}: execute some of it first, or have "
+                "workers read what it brings"
+            )
         if len(data) <= PART_BYTES:
             session.scheduler.call(
                 "SubmitTileableGraph",

@@ -180,14 +180,18 @@ class Nothing(unittest.TestCase):
     def test_extremes_of_no_elements_are_refused(self):
         for function in ("max", "min", "argmax", "argmin"):
             for splits in ([[0]], [[0, 0]]):
-                with self.assertRaises(ValueError):
+                with self.assertRaisesRegex(ValueError, f"^{function} of no elements, along axes"):
                     reduced(function, np.empty(0), splits, (0,))
 
-    def test_extremes_that_nobody_sees_are_none(self):
-        """Numpy refuses these, and tiling does not: no element of the result is missing."""
-        for function in ("max", "min"):
+    def test_extremes_of_no_elements_are_refused_though_nobody_would_see_them(self):
+        """The result has no elements either, and numpy refuses it nevertheless."""
+        for function in ("max", "min", "argmax", "argmin"):
             for splits in ([[0], [0]], [[0, 0], [0]]):
-                self.assertEqual((0,), reduced(function, np.empty((0, 0)), splits, (0,)).shape)
+                with self.assertRaises(ValueError):
+                    numpys(function, np.empty((0, 0)), (0,), False, 0)
+                with self.assertRaisesRegex(ValueError, f"{function} of no elements"):
+                    reduced(function, np.empty((0, 0)), splits, (0,))
+            self.check(function, np.empty((0, 3)), [[0, 0], [1, 2]], (1,))
 
     def test_partial_results_of_others_are_refused(self):
         reduction = {"function": "sum", "axes": [0], "keepdims": False, "ddof": 0}

@@ -56,6 +56,14 @@ class Mutables(Case):
         with self.assertRaises(MutableError):
             self.session.get_mutable_tensor("grid")
 
+    def test_sealed_as_of_an_earlier_time_it_has_what_was_there_then(self):
+        for timestamp, expected in ((50, 7), (100, 1), (150, 1), (200, 2), (None, 2)):
+            grid = self.make(default_value=7)
+            grid.write((0, 0), 1, timestamp=100)
+            grid.write((0, 0), 2, timestamp=200)
+            sealed = grid.seal(timestamp).fetch()
+            self.assertEqual((sealed[0, 0], sealed[0, 1]), (expected, 7), timestamp)
+
     def test_handles_of_one_name_are_one_tensor(self):
         first = self.make()
         second = self.session.get_mutable_tensor("grid")

@@ -24,6 +24,8 @@ class AsNumpy(Case):
             lambda m, a: m.sum(a, axis=(0, 0)),
             lambda m, a: m.max(a[:0]),
             lambda m, a: m.argmin(a[:0]),
+            lambda m, a: m.max(a[:0, :0], axis=0),
+            lambda m, a: m.argmax(a[:0, :0], axis=1),
             lambda _, a: a.reshape(5, -1),
             lambda _, a: a.reshape(-1, -1),
             lambda m, a: m.transpose(a, (0,)),
@@ -115,6 +117,15 @@ class OfTheCluster(Case):
         self.assertEqual(both.execute().shape, (2, 4))
         with self.assertRaisesRegex(GraphRefusedError, "do not go together"):
             (tensor[tensor[:, 0] > 3] + tensor[tensor[:, 0] > -1]).execute()
+
+    def test_the_largest_of_what_turns_out_to_be_nothing(self):
+        tensor = mt.tensor(ROWS, chunk_size=2)
+        # Before a place is looked for, it is executed how many there are; then the cluster knows that there are none.
+        for function, kind in ((mt.max, ExecutionError), (mt.argmin, GraphRefusedError)):
+            none = function(tensor[tensor[:, 0] > 100], axis=0)
+            with self.assertRaisesRegex(kind, "of no elements") as caught:
+                none.execute()
+            self.assertIn("none = function(", caught.exception.line)
 
     def test_what_was_not_executed_is_not_fetched(self):
         with self.assertRaises(NotExecutedError):

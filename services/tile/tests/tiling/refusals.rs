@@ -115,6 +115,30 @@ fn axes_and_indexes_out_of_range_are_refused() {
     assert!(matches!(shape, Reason::Reshape { .. }), "{shape}");
 }
 
+/// As numpy has it: along an axis without elements there is no largest one, also where the result would have no elements.
+#[test]
+fn the_largest_of_nothing_is_refused_and_the_sum_is_not() {
+    use tripod_tile::ReductionFunction as F;
+    let along = |shape: &[u64], function, axis: Option<i64>| {
+        let axes = axis.map(|axis| vec![axis]);
+        let operator = Operator::Reduce { function, axes, keepdims: false, ddof: 0 };
+        let tileables =
+            vec![tileable("a", zeros(shape, DType::F64, 2), &[]), tileable("b", operator, &["a"])];
+        tile(&graph(tileables), Helpers::Refused).map(|_| ()).map_err(|refusal| refusal.to_string())
+    };
+    let refused = Err("tileable b: a reduction of no elements has no result".to_owned());
+    for function in [F::Max, F::Min, F::ArgMax, F::ArgMin] {
+        for (shape, axis) in [(&[0][..], 0), (&[0, 3], 0), (&[0, 3], -2), (&[0, 0], 0), (&[0, 0], 1)] {
+            assert_eq!(along(shape, function, Some(axis)), refused, "{function:?} of {shape:?}");
+        }
+        assert_eq!(along(&[0, 3], function, None), refused, "{function:?} of all");
+        assert_eq!(along(&[0, 3], function, Some(1)), Ok(()), "{function:?} of three, and there are none");
+    }
+    for function in [F::Sum, F::Prod, F::Any, F::All, F::Count, F::Mean, F::Var] {
+        assert_eq!(along(&[0, 0], function, Some(0)), Ok(()), "{function:?}");
+    }
+}
+
 #[test]
 fn what_is_declared_is_compared() {
     let declared = |shape: &[Option<u64>], dtype| {

@@ -5,6 +5,7 @@ mod clusters;
 mod fairness;
 mod liveness;
 mod log;
+mod mars;
 mod members;
 mod scheduler;
 mod state;
@@ -13,7 +14,16 @@ use super::row::Mutant;
 
 /// All of them.
 pub(super) fn all() -> impl Iterator<Item = &'static Mutant> {
-    [log::ROWS, state::ROWS, liveness::ROWS, fairness::ROWS, members::ROWS, scheduler::ROWS, clusters::ROWS]
-        .into_iter()
-        .flatten()
+    [
+        log::ROWS,
+        state::ROWS,
+        liveness::ROWS,
+        fairness::ROWS,
+        members::ROWS,
+        scheduler::ROWS,
+        clusters::ROWS,
+        mars::ROWS,
+    ]
+    .into_iter()
+    .flatten()
 }

@@ -49,8 +49,7 @@ def _whole(reduction, operator, array, node):
     if function == "mean":
         total = np.sum(array, axis=axes, keepdims=keepdims, dtype=node.dtype)
         return np.true_divide(total, _counted(array, axes), dtype=node.dtype)
-    # Numpy warns of variances of too few elements, and refuses extremes of none where tiling, which sees no elements in
-    # the result either, does not. Where places are found, axes are one or all.
+    # Numpy warns of variances of too few elements. Where places are found, axes are one or all.
     fewest = {"var": reduction["ddof"], "max": 0, "min": 0}.get(function, -1)
     if _counted(array, axes) <= fewest or function in ("argmax", "argmin"):
         return _finished(reduction, _state(reduction, operator, array), node.dtype)
@@ -176,7 +175,7 @@ def _better(function, one, two):
 
 def _finished(reduction, state, dtype):
     function, arrays = reduction["function"], state.arrays
-    if not state.attributes.get("seen", True) and (arrays[0].size or function not in _EXTREMES):
+    if not state.attributes.get("seen", True):
         raise ValueError(f"{function} of no elements, along axes {reduction['axes']}")
     result = arrays[1] if function in ("argmax", "argmin") else arrays[0]
     if function == "mean":

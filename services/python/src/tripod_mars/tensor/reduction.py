@@ -31,14 +31,13 @@ def reduce(function, a, axis=None, keepdims=False, ddof=0):
 
 
 def _check_some(function, a, axes):
-    is_empty = builtins.any(a.shape[axis] == 0 for axis in axes)
-    is_place = function in ("argmax", "argmin")
-    has_result = builtins.all(extent != 0 for at, extent in enumerate(a.shape) if at not in axes)
-    if is_empty and is_place:
+    """As numpy: also where the result would have no elements. Of extents that only execution tells the worker says so."""
+    if builtins.all(a.shape[axis] != 0 for axis in axes):
+        return
+    if function in ("argmax", "argmin"):
         raise ValueError(f"attempt to get {function} of an empty sequence")
-    if is_empty and has_result:
-        name = {"max": "maximum", "min": "minimum"}[function]
-        raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
+    name = {"max": "maximum", "min": "minimum"}[function]
+    raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
 
 
 def _type(function, dtype):
