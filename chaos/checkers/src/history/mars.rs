@@ -51,8 +51,8 @@ pub struct GraphSeen {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TensorAct {
-    /// Creates it, with so many copies of each chunk. [`super::Reply::Tensor`].
-    Create { copies: u32 },
+    /// Creates it. [`super::Reply::Tensor`].
+    Create,
     /// Asks how it is. [`super::Reply::Tensor`] or [`super::Refusal::Missing`].
     Look,
     /// Writes one cell. [`super::Reply::Done`] or [`super::Refusal::Stale`].
@@ -84,6 +84,8 @@ pub enum TensorStage {
 pub struct TensorSeen {
     pub epoch: Epoch,
     pub stage: TensorStage,
+    /// How many have each of its chunks, at least.
+    pub copies: u32,
 }
 
 impl GraphStage {
@@ -129,7 +131,7 @@ impl TensorAct {
     /// As reports count it.
     pub(super) fn kind(&self) -> &'static str {
         match self {
-            Self::Create { .. } => "tensor-create",
+            Self::Create => "tensor-create",
             Self::Look => "tensor-look",
             Self::Write { .. } => "tensor-write",
             Self::Read { .. } => "tensor-read",
@@ -141,7 +143,7 @@ impl TensorAct {
 
     /// Whether it must be durable before it is answered, and is made again and again in every run.
     pub(super) fn writes(&self) -> bool {
-        matches!(self, Self::Create { .. } | Self::Write { .. })
+        matches!(self, Self::Create | Self::Write { .. })
     }
 }
 
@@ -160,7 +162,7 @@ impl fmt::Display for TensorSeen {
             TensorStage::Sealed => "sealed",
             TensorStage::Lost => "lost",
         };
-        write!(f, "{stage} in epoch {}", self.epoch)
+        write!(f, "{stage} in epoch {}, {} copies", self.epoch, self.copies)
     }
 }
 
@@ -183,7 +185,7 @@ impl fmt::Display for GraphAct {
 impl fmt::Display for TensorAct {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Create { copies } => write!(f, "create with {copies} copies"),
+            Self::Create => f.write_str("create"),
             Self::Look => f.write_str("look"),
             Self::Write { cell, at, value, epoch } => {
                 write!(f, "write cell {cell} = {value} at {at} in epoch {epoch}")

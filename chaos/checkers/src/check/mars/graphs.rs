@@ -8,7 +8,10 @@ use crate::history::{Content, GraphName, GraphStage, Operation, Refusal, Reply};
 /// `deadly`: workers or stores ended meanwhile.
 pub(super) fn check(name: &GraphName, graph: &Graph<'_>, deadly: bool) -> Vec<Violation> {
     let subject = format!("graph {name}");
-    let mut violations: Vec<Violation> = course::check(&subject, graph).into_iter().collect();
+    let mut violations = Vec::new();
+    if !graph.may_be_two() {
+        violations.extend(course::check(&subject, graph));
+    }
     violations.extend(bytes(&subject, graph));
     violations.extend(end(&subject, graph, deadly));
     violations.extend(value(&subject, graph));
@@ -32,7 +35,7 @@ fn content<'b>(graph: &'b Graph<'_>) -> Option<&'b Submit<'b>> {
 
 /// The same bytes are the same graph, and others are refused.
 fn bytes(subject: &str, graph: &Graph<'_>) -> Option<Violation> {
-    if !graph.deletes.is_empty() {
+    if !graph.deletes.is_empty() || graph.submits.iter().any(|submit| submit.expires) {
         // Another one of that name may have been made, or may be made, by what is still under way.
         return None;
     }
@@ -109,14 +112,9 @@ fn lost(subject: &str, graph: &Graph<'_>) -> Option<Violation> {
 /// What was deleted is gone.
 fn undead(subject: &str, graph: &Graph<'_>) -> Option<Violation> {
     let delete = graph.deletes.iter().find(|delete| delete.acknowledged())?;
-    // A submission that is still under way then makes it anew.
-    let again = graph.submits.iter().any(|submit| {
-        let late = submit.operation.completed >= delete.invoked || submit.operation.reply().is_none();
-        late && submit.operation.outcome.may_have_effect()
-    });
     let (there, _) = graph.found.iter().find(|(found, _)| found.invoked > delete.completed)?;
     let text = "it was deleted, and is there".to_owned();
-    (!again).then(|| Violation::new("deleted-is-there", subject, text, &[*delete, *there]))
+    (!graph.may_be_two()).then(|| Violation::new("deleted-is-there", subject, text, &[*delete, *there]))
 }
 
 /// What was accepted comes to an end.

@@ -69,7 +69,8 @@ pub(super) struct OfCell<'a> {
 /// One tensor.
 #[derive(Default)]
 pub(super) struct Tensor<'a> {
-    pub(super) creates: Vec<(&'a Operation, u32)>,
+    /// Those that may have taken effect.
+    pub(super) creates: Vec<&'a Operation>,
     pub(super) found: Vec<(&'a Operation, TensorSeen)>,
     pub(super) missed: Vec<&'a Operation>,
     /// Those that may have taken effect.
@@ -136,6 +137,19 @@ impl<'a> Graph<'a> {
     }
 }
 
+impl Graph<'_> {
+    /// Whether another one may have been made of the same name when the first was gone: by a submission that was under way
+    /// then, or may be for ever.
+    pub(super) fn may_be_two(&self) -> bool {
+        let mut submits = self.submits.iter().filter(|submit| submit.operation.outcome.may_have_effect());
+        if self.submits.iter().any(|submit| submit.expires) {
+            return submits.count() > 1;
+        }
+        let Some(gone) = self.deletes.iter().map(|delete| delete.invoked).min() else { return false };
+        submits.any(|submit| submit.operation.reply().is_none() || submit.operation.completed >= gone)
+    }
+}
+
 impl<'a> Tensor<'a> {
     fn add(&mut self, operation: &'a Operation, act: &TensorAct) {
         if let Some(Reply::Tensor(seen)) = operation.reply() {
@@ -146,7 +160,7 @@ impl<'a> Tensor<'a> {
         }
         let may = operation.outcome.may_have_effect();
         match act {
-            TensorAct::Create { copies } if may => self.creates.push((operation, *copies)),
+            TensorAct::Create if may => self.creates.push(operation),
             TensorAct::Seal { at } if may => self.seals.push((operation, *at)),
             TensorAct::Delete if may => self.deletes.push(operation),
             TensorAct::Write { cell, at, value, epoch } if may => {

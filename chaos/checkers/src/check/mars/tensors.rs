@@ -81,8 +81,8 @@ fn written_after_seal(subject: &str, tensor: &Tensor<'_>) -> Option<Violation> {
 
 /// What was created is there until it is deleted, and what two have is not lost with one.
 fn lost(subject: &str, tensor: &Tensor<'_>, all_peers: bool) -> Option<Violation> {
-    let acknowledged = tensor.creates.iter().filter(|(create, _)| create.acknowledged());
-    let (create, copies) = acknowledged.min_by_key(|(create, _)| create.completed)?;
+    let acknowledged = tensor.creates.iter().filter(|create| create.acknowledged());
+    let create = acknowledged.min_by_key(|create| create.completed)?;
     let missed = tensor.missed.iter().find(|missed| {
         let deleted = tensor.deletes.iter().any(|delete| delete.invoked < missed.completed);
         missed.invoked > create.completed && !deleted
@@ -91,10 +91,10 @@ fn lost(subject: &str, tensor: &Tensor<'_>, all_peers: bool) -> Option<Violation
         let text = "it was created, nobody has deleted it, and it is not there".to_owned();
         return Some(Violation::new("tensor-lost", subject, text, &[*create, *missed]));
     }
-    let (found, _) = tensor.found.iter().find(|(_, seen)| seen.stage == TensorStage::Lost)?;
+    let (found, seen) = tensor.found.iter().find(|(_, seen)| seen.stage == TensorStage::Lost)?;
+    let copies = seen.copies;
     let text = format!("it is lost, and had {copies} copies, of which one at most was away at a time");
-    (*copies > 1 && !all_peers)
-        .then(|| Violation::new("lost-with-a-copy", subject, text, &[*create, *found]))
+    (copies > 1 && !all_peers).then(|| Violation::new("lost-with-a-copy", subject, text, &[*create, *found]))
 }
 
 /// What was deleted is gone.
@@ -102,7 +102,7 @@ fn undead(subject: &str, tensor: &Tensor<'_>) -> Option<Violation> {
     let delete = tensor.deletes.iter().find(|delete| delete.acknowledged())?;
     // One that is still under way then makes it anew.
     let late = |create: &Operation| create.completed >= delete.invoked || create.reply().is_none();
-    let again = tensor.creates.iter().any(|(create, _)| late(create));
+    let again = tensor.creates.iter().any(|create| late(create));
     let (there, _) = tensor.found.iter().find(|(found, _)| found.invoked > delete.completed)?;
     let text = "it was deleted, and is there".to_owned();
     (!again).then(|| Violation::new("deleted-is-there", subject, text, &[*delete, *there]))
@@ -110,7 +110,7 @@ fn undead(subject: &str, tensor: &Tensor<'_>) -> Option<Violation> {
 
 /// Whoever creates one seals it in the end, or is told that it is lost.
 fn never_sealed(subject: &str, tensor: &Tensor<'_>) -> Option<Violation> {
-    let (create, _) = tensor.creates.iter().find(|(create, _)| create.acknowledged())?;
+    let create = tensor.creates.iter().find(|create| create.acknowledged())?;
     let is_over = |stage: TensorStage| matches!(stage, TensorStage::Sealed | TensorStage::Lost);
     let over = tensor.sealed().next().is_some() || tensor.found.iter().any(|(_, seen)| is_over(seen.stage));
     if over || !tensor.deletes.is_empty() {

@@ -29,7 +29,7 @@ fn is(stage: GraphStage, progress: u32) -> Reply {
 }
 
 fn open(epoch: u64, stage: TensorStage) -> Reply {
-    Reply::Tensor(TensorSeen { epoch: Epoch(epoch), stage })
+    Reply::Tensor(TensorSeen { epoch: Epoch(epoch), stage, copies: 2 })
 }
 
 fn found(value: Option<u64>) -> Reply {
@@ -94,7 +94,7 @@ fn course() -> Vec<Act> {
 /// A tensor that is written, sealed, read and deleted, after sealing has failed once.
 fn life() -> Vec<Act> {
     vec![
-        tensor(TensorAct::Create { copies: 2 }, open(1, TensorStage::Open)),
+        tensor(TensorAct::Create, open(1, TensorStage::Open)),
         tensor(read(None, 1), found(None)),
         tensor(write(5, 50, 1), Reply::Done),
         tensor(write(9, 90, 1), Reply::Done),
@@ -209,7 +209,7 @@ fn epochs_rise_and_what_is_sealed_or_lost_stays_so() {
     opened.insert(17, tensor(TensorAct::Look, open(2, TensorStage::Sealed)));
     assert_eq!(broken(&opened, None), ["tensor-went-back"]);
     let lost: Vec<Act> = vec![
-        tensor(TensorAct::Create { copies: 2 }, open(1, TensorStage::Open)),
+        tensor(TensorAct::Create, open(1, TensorStage::Open)),
         tensor(TensorAct::Look, open(1, TensorStage::Lost)),
     ];
     assert_eq!(broken(&lost, Some("kill-store")), ["lost-with-a-copy"]);
