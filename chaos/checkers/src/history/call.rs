@@ -5,8 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Act, Barrier, ClusterNode, Element, Fence, Generation, GraphAct, GraphName, Incarnation, Job, Key, NodeId,
-    Stamp, TaskId, TensorAct, TensorName, Value, Version, Work,
+    Act, Barrier, ClusterNode, Element, Fence, Generation, GraphAct, GraphName, Incarnation, Job, Key,
+    NodeId, Stamp, TaskId, TensorAct, TensorName, Value, Version, Work,
 };
 
 /// A call, whatever protocol carried it. The protocol's repetitions of one call are one call here.

@@ -9,10 +9,10 @@ use std::process::Command;
 use anyhow::Context as _;
 
 use super::Cluster;
-use crate::played::PLAYED_WORKER;
 use super::options::{find_chaos, find_tripod};
 use super::process::NodeProcess;
 use super::reservation::ReservedPorts;
+use crate::played::PLAYED_WORKER;
 
 /// Every machine has a store and so many workers. The drivers are on the first one.
 const MACHINES: u8 = 2;

@@ -23,10 +23,19 @@ struct Item<'a> {
 
 #[derive(Clone, Copy)]
 enum Action {
-    Write { at: Timestamp, value: Value },
-    Read { at: Option<Timestamp>, value: Option<Value> },
+    Write {
+        at: Timestamp,
+        value: Value,
+    },
+    Read {
+        at: Option<Timestamp>,
+        value: Option<Value>,
+    },
     /// Nothing is written after it. `value`: what the cell was then as of `at`, if it is known.
-    Seal { at: Option<Timestamp>, value: Option<Option<Value>> },
+    Seal {
+        at: Option<Timestamp>,
+        value: Option<Option<Value>>,
+    },
 }
 
 /// The seal of a tensor, if it took effect.
@@ -55,11 +64,7 @@ enum Found {
 }
 
 /// What is wrong with the tensor's cells, and the cells of which nobody knows.
-pub(super) fn check(
-    name: &TensorName,
-    tensor: &Tensor<'_>,
-    steps_max: u64,
-) -> (Vec<Violation>, Vec<String>) {
+pub(super) fn check(name: &TensorName, tensor: &Tensor<'_>, steps_max: u64) -> (Vec<Violation>, Vec<String>) {
     let (mut violations, mut undecided) = (Vec::new(), Vec::new());
     let seal = sealed(tensor);
     for (number, cell) in &tensor.cells {
@@ -83,7 +88,7 @@ fn of_nobody(subject: &str, cell: &OfCell<'_>) -> Option<Violation> {
     let reads = cell.reads.iter().map(|read| (read.operation, read.value));
     let mut reads = reads.chain(cell.sealed.iter().copied());
     let written = |value: Value, read: &Operation| {
-        cell.writes.iter().any(|write| write.value == value && write.operation.invoked < read.completed)
+        cell.writes.iter().any(|write| write.value == value && write.operation.invoked <= read.completed)
     };
     let (read, _) = reads.find(|(read, value)| value.is_some_and(|value| !written(value, read)))?;
     let text = "a value was read that nobody had written".to_owned();
@@ -132,7 +137,8 @@ fn items<'a>(cell: &OfCell<'a>, seal: Option<Sealed<'a>>, end: Micros) -> Vec<It
     }
     for write in &cell.writes {
         let operation = write.operation;
-        let answered = (operation.acknowledged() && operation.completed <= end).then_some(operation.completed);
+        let answered =
+            (operation.acknowledged() && operation.completed <= end).then_some(operation.completed);
         let first_read = read.get(&write.value).copied();
         let Some(until) = answered.into_iter().chain(first_read).min() else { continue };
         let action = Action::Write { at: write.at, value: write.value };
@@ -245,7 +251,8 @@ impl Placed {
     fn candidates(&self, items: &[Item<'_>]) -> Vec<usize> {
         let mut candidates = Vec::new();
         let mut deadline = Micros(u64::MAX);
-        for (place, item) in items.iter().enumerate().skip(self.first).filter(|(place, _)| !self.has(*place)) {
+        for (place, item) in items.iter().enumerate().skip(self.first).filter(|(place, _)| !self.has(*place))
+        {
             if item.from > deadline {
                 break;
             }

@@ -241,7 +241,9 @@ fn a_tensor_is_there_and_is_sealed_in_the_end() {
 
 #[test]
 fn a_cell_is_read_as_of_its_time_and_sealed_so() {
-    for (place, value) in [(5, Some(70)), (5, None), (6, Some(50)), (6, Some(90)), (7, Some(50)), (15, Some(70))] {
+    for (place, value) in
+        [(5, Some(70)), (5, None), (6, Some(50)), (6, Some(90)), (7, Some(50)), (15, Some(70))]
+    {
         let wrong = with(life(), place, found(value));
         assert_eq!(broken(&wrong, None), ["no-order"], "{place} {value:?}");
     }
@@ -352,10 +354,7 @@ fn an_acknowledged_write_that_is_gone_is_seen() {
             let id = operations.len() as u64;
             let value = 1_000_000 + random.random_range(0..1_000);
             let mut at = end.plus(Micros(100_000));
-            let acts = [
-                tensor(write(3, value, 1), Reply::Done),
-                tensor(read(Some(3), 1), found(None)),
-            ];
+            let acts = [tensor(write(3, value, 1), Reply::Done), tensor(read(Some(3), 1), found(None))];
             for (place, (call, outcome)) in (0..).zip(acts) {
                 operations.push(Operation {
                     id: crate::history::OperationId(id + place),

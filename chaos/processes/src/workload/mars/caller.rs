@@ -64,10 +64,7 @@ impl Caller {
     }
 
     /// One attempt at one node.
-    pub(super) async fn attempt<T, F>(
-        &mut self,
-        call: impl FnOnce(Mars) -> F,
-    ) -> Attempt<T>
+    pub(super) async fn attempt<T, F>(&mut self, call: impl FnOnce(Mars) -> F) -> Attempt<T>
     where
         F: Future<Output = Result<Response<T>, Status>>,
     {

@@ -230,10 +230,8 @@ impl Client {
 
     /// Hears of it for a while.
     async fn listen(&mut self, graph: &Graph) -> Told {
-        let request = pb::WatchGraphRequest {
-            session_id: self.caller.session.clone(),
-            graph_key: graph.key.clone(),
-        };
+        let request =
+            pb::WatchGraphRequest { session_id: self.caller.session.clone(), graph_key: graph.key.clone() };
         let until = Instant::now() + LISTENS;
         let opened = self.caller.attempt(|mut mars| async move { mars.watch_graph(request).await }).await;
         let Attempt::Answer(mut stream) = opened else { return Told::Nothing };

@@ -13,9 +13,9 @@ use tripod_checkers::history::{
 };
 use tripod_proto::mars::v1 as pb;
 
-use super::{AGAIN_PAUSE, Mars};
 use super::caller::{Caller, missing, tensor_seen};
 use super::cells::{CELLS, CHUNK_CELLS, Put, Stores, batch};
+use super::{AGAIN_PAUSE, Mars};
 
 const REST_MAX_MS: u64 = 120;
 /// How long one batch is sent again and again. Longer than a store takes to start, and not so long that many of one cell are
