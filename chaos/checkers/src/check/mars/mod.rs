@@ -20,8 +20,10 @@ use crate::history::History;
 use seen::Seen;
 
 const CHECKER: &str = "mars";
-/// Kinds of faults by which workers and stores end. Without them no graph fails that was not to fail.
-const DEADLY: [&str; 4] = ["kill-worker", "kill-store", "kill-machine", ALL_PEERS];
+/// Kinds of faults by which workers and stores end, or are given up because nobody hears them. Without them no graph fails
+/// that was not to fail.
+const DEADLY: [&str; 6] =
+    ["kill-worker", "kill-store", "kill-machine", ALL_PEERS, "partition-clients", "hold"];
 /// The kind of a fault by which all stores may be gone at the same time, with what they keep.
 const ALL_PEERS: &str = "kill-peers";
 

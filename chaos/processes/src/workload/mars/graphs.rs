@@ -263,6 +263,10 @@ impl Client {
 
     /// Reads what has succeeded. Some are kept for others, and the others deleted.
     async fn ended(&mut self, graph: Graph, stage: GraphStage) {
+        if self.caller.random.random_ratio(1, 4) {
+            // What has ended stays as it is.
+            self.stop(&graph).await;
+        }
         if stage == GraphStage::Succeeded && !graph.expires {
             let call = Call::Graph { graph: graph.name.clone(), act: GraphAct::Fetch };
             let pending = self.caller.setting.invoke(self.caller.id, call);
