@@ -96,7 +96,8 @@ async fn live(client: &mut Client, open: &Tensor) {
         if client.settled() {
             let until = *until.get_or_insert_with(|| Instant::now() + SEALED_WITHIN);
             if Instant::now() >= until {
-                let what = format!("tensor {} is not, {SEALED_WITHIN:?} after everything had settled", open.name);
+                let what =
+                    format!("tensor {} is not, {SEALED_WITHIN:?} after everything had settled", open.name);
                 client.witness.broken(now(), "every tensor is sealed", what);
                 break;
             }
