@@ -72,8 +72,8 @@ fn checkers_do_not_disturb_each_other() {
         done(call, Reply::Rank(crate::history::Rank(rank)));
     }
     let graph = crate::history::GraphName::from("s/g");
-    for stage in [crate::history::GraphStage::Succeeded, crate::history::GraphStage::Failed] {
-        let seen = crate::history::GraphSeen { stage, progress_millionths: None };
+    for state in [crate::history::GraphState::Succeeded, crate::history::GraphState::Failed] {
+        let seen = crate::history::GraphSeen { state, progress_millionths: None };
         let call = Call::Graph { graph: graph.clone(), act: crate::history::GraphAct::Look };
         done(call, Reply::Graph(seen));
     }

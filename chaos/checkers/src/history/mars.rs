@@ -28,7 +28,7 @@ pub enum GraphAct {
 /// How far a graph is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum GraphStage {
+pub enum GraphState {
     Preparing,
     Unscheduled,
     Running,
@@ -41,7 +41,7 @@ pub enum GraphStage {
 /// How a graph was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct GraphSeen {
-    pub stage: GraphStage,
+    pub state: GraphState,
     /// In millionths, if it was told.
     pub progress_millionths: Option<u32>,
 }
@@ -71,7 +71,7 @@ pub enum TensorAct {
 /// How far a mutable tensor is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum TensorStage {
+pub enum TensorState {
     Open,
     Sealing,
     Sealed,
@@ -83,12 +83,12 @@ pub enum TensorStage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TensorSeen {
     pub epoch: Epoch,
-    pub stage: TensorStage,
+    pub state: TensorState,
     /// How many have each of its chunks, at least.
     pub copies: u32,
 }
 
-impl GraphStage {
+impl GraphState {
     /// Whether nothing happens any more.
     #[must_use]
     pub fn is_end(self) -> bool {
@@ -149,20 +149,20 @@ impl TensorAct {
 
 impl fmt::Display for GraphSeen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.stage.word())?;
+        f.write_str(self.state.word())?;
         self.progress_millionths.map_or(Ok(()), |progress| write!(f, ", {progress} millionths done"))
     }
 }
 
 impl fmt::Display for TensorSeen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let stage = match self.stage {
-            TensorStage::Open => "open",
-            TensorStage::Sealing => "being sealed",
-            TensorStage::Sealed => "sealed",
-            TensorStage::Lost => "lost",
+        let state = match self.state {
+            TensorState::Open => "open",
+            TensorState::Sealing => "being sealed",
+            TensorState::Sealed => "sealed",
+            TensorState::Lost => "lost",
         };
-        write!(f, "{stage} in epoch {}, {} copies", self.epoch, self.copies)
+        write!(f, "{state} in epoch {}, {} copies", self.epoch, self.copies)
     }
 }
 

@@ -38,7 +38,7 @@ pub use ids::{
     LifeId, LogIndex, Micros, NodeId, NodeName, OperationId, Rank, Round, Sequence, SessionId, Stamp,
     StreamId, TaskId, TensorName, Timestamp, Value, Version, Work,
 };
-pub use mars::{GraphAct, GraphSeen, GraphStage, TensorAct, TensorSeen, TensorStage};
+pub use mars::{GraphAct, GraphSeen, GraphState, TensorAct, TensorSeen, TensorState};
 pub use mindspore::{Act, ClusterNode, ClusterRole, ListedNode};
 pub use operation::Operation;
 pub use outcome::{

@@ -38,14 +38,14 @@ pub struct Peers {
     data: PathBuf,
     /// Of each machine.
     workers: u8,
-    mars: Option<Crew>,
+    mars: Option<MarsPeers>,
     /// Those that are to run.
     running: BTreeMap<Seat, NodeProcess>,
 }
 
 /// What makes chunks for Mars.
 #[derive(Debug)]
-struct Crew {
+struct MarsPeers {
     /// Plays the workers.
     program: PathBuf,
     /// That of every store, on the address of its machine: what a store keeps, it keeps under its address.
@@ -66,15 +66,15 @@ impl Peers {
     /// # Errors
     /// A process cannot be started, or there is no program that plays workers.
     pub fn start_mars(cluster: &Cluster, data: &Path) -> anyhow::Result<Self> {
-        let crew = Crew { program: find_chaos()?, port: ReservedPorts::reserve(1)? };
-        Self::start_on(cluster, data, (MARS_MACHINES, MARS_WORKERS), Some(crew))
+        let mars = MarsPeers { program: find_chaos()?, port: ReservedPorts::reserve(1)? };
+        Self::start_on(cluster, data, (MARS_MACHINES, MARS_WORKERS), Some(mars))
     }
 
     fn start_on(
         cluster: &Cluster,
         data: &Path,
         (machines, workers): (u8, u8),
-        mars: Option<Crew>,
+        mars: Option<MarsPeers>,
     ) -> anyhow::Result<Self> {
         let endpoints = cluster.endpoints();
         let port = endpoints.first().and_then(|endpoint| endpoint.rsplit_once(':')?.1.parse::<u16>().ok());
@@ -138,13 +138,13 @@ impl Peers {
         let machine = seat.machine();
         let host = self.host(machine);
         let mut command = Command::new(match (&self.mars, seat) {
-            (Some(crew), Seat::Worker(..)) => &crew.program,
+            (Some(mars), Seat::Worker(..)) => &mars.program,
             _ => &self.binary,
         });
         match seat {
             Seat::Store(_) => {
                 let folder = self.data.join(format!("store-{machine}"));
-                let port = self.mars.as_ref().map_or(0, |crew| crew.port.first());
+                let port = self.mars.as_ref().map_or(0, |mars| mars.port.first());
                 command.args(["objstore", "--listen", &format!("{host}:{port}"), "--directory"]).arg(folder);
                 command.arg("--exit-with-parent")
             }

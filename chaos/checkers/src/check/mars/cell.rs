@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::seen::{OfCell, Tensor};
 use crate::check::Violation;
-use crate::history::{Micros, Operation, TensorName, TensorStage, Timestamp, Value};
+use crate::history::{Micros, Operation, TensorName, TensorState, Timestamp, Value};
 
 /// Something that stands in the order.
 #[derive(Clone, Copy)]
@@ -105,7 +105,7 @@ fn changed(subject: &str, cell: &OfCell<'_>) -> Option<Violation> {
 
 /// When the tensor was sealed, between its first attempt and the first who knew.
 fn sealed<'a>(tensor: &Tensor<'a>) -> Option<Sealed<'a>> {
-    let found = tensor.found.iter().filter(|(_, seen)| seen.stage == TensorStage::Sealed);
+    let found = tensor.found.iter().filter(|(_, seen)| seen.state == TensorState::Sealed);
     let told = tensor.sealed().map(|(seal, _)| seal).chain(found.map(|(found, _)| *found));
     let read = tensor.cells.values().flat_map(|cell| &cell.sealed).map(|(read, _)| *read);
     let known = told.chain(read).min_by_key(|operation| operation.completed)?;

@@ -1,7 +1,7 @@
 //! The course that a graph takes: forward only, to one end.
 
 use crate::check::Violation;
-use crate::history::{GraphSeen, GraphStage, Operation};
+use crate::history::{GraphSeen, GraphState, Operation};
 
 use super::seen::Graph;
 
@@ -11,9 +11,9 @@ pub(super) fn check(subject: &str, graph: &Graph<'_>) -> Option<Violation> {
 }
 
 fn two_ends(subject: &str, graph: &Graph<'_>) -> Option<Violation> {
-    let found = graph.found.iter().map(|(operation, seen)| (*operation, seen.stage));
-    let heard = graph.heard.iter().map(|(operation, _, seen)| (*operation, seen.stage));
-    let mut ends = found.chain(heard).filter(|(_, stage)| stage.is_end());
+    let found = graph.found.iter().map(|(operation, seen)| (*operation, seen.state));
+    let heard = graph.heard.iter().map(|(operation, _, seen)| (*operation, seen.state));
+    let mut ends = found.chain(heard).filter(|(_, state)| state.is_end());
     let (first, end) = ends.next()?;
     let (other, _) = ends.find(|(_, other)| *other != end)?;
     let text = "it came to an end, and then to another one".to_owned();
@@ -47,7 +47,7 @@ fn judge(
     (earlier, before): (&Operation, GraphSeen),
     (later, after): (&Operation, GraphSeen),
 ) -> Option<Violation> {
-    if !can_come_to(before.stage, after.stage) {
+    if !can_come_to(before.state, after.state) {
         let text = "it was in a state that it had left behind".to_owned();
         return Some(Violation::new("state-went-back", subject, text, &[earlier, later]));
     }
@@ -61,16 +61,16 @@ fn judge(
 }
 
 /// Whether a graph can be in the second state after it was in the first.
-fn can_come_to(from: GraphStage, to: GraphStage) -> bool {
-    let rank = |stage: GraphStage| match stage {
-        GraphStage::Preparing => 0,
-        GraphStage::Unscheduled => 1,
-        GraphStage::Running => 2,
-        GraphStage::Cancelling => 3,
-        GraphStage::Succeeded | GraphStage::Failed | GraphStage::Cancelled => 4,
+fn can_come_to(from: GraphState, to: GraphState) -> bool {
+    let rank = |state: GraphState| match state {
+        GraphState::Preparing => 0,
+        GraphState::Unscheduled => 1,
+        GraphState::Running => 2,
+        GraphState::Cancelling => 3,
+        GraphState::Succeeded | GraphState::Failed | GraphState::Cancelled => 4,
     };
     match (from, to) {
-        (GraphStage::Cancelling, GraphStage::Succeeded) => false,
+        (GraphState::Cancelling, GraphState::Succeeded) => false,
         _ if from.is_end() => from == to,
         _ => rank(from) <= rank(to),
     }

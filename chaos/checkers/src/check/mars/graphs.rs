@@ -3,7 +3,7 @@
 use super::course;
 use super::seen::{Graph, Submit};
 use crate::check::Violation;
-use crate::history::{Content, GraphName, GraphStage, Operation, Refusal, Reply};
+use crate::history::{Content, GraphName, GraphState, Operation, Refusal, Reply};
 
 /// `deadly`: workers or stores ended meanwhile.
 pub(super) fn check(name: &GraphName, graph: &Graph<'_>, deadly: bool) -> Vec<Violation> {
@@ -54,23 +54,23 @@ fn bytes(subject: &str, graph: &Graph<'_>) -> Option<Violation> {
     Some(Violation::new("same-bytes-refused", subject, text, &[known.operation, refused.operation]))
 }
 
-fn ended<'a>(graph: &Graph<'a>) -> Option<(&'a Operation, GraphStage)> {
-    let found = graph.found.iter().map(|(operation, seen)| (*operation, seen.stage));
-    let heard = graph.heard.iter().map(|(operation, _, seen)| (*operation, seen.stage));
-    found.chain(heard).find(|(_, stage)| stage.is_end())
+fn ended<'a>(graph: &Graph<'a>) -> Option<(&'a Operation, GraphState)> {
+    let found = graph.found.iter().map(|(operation, seen)| (*operation, seen.state));
+    let heard = graph.heard.iter().map(|(operation, _, seen)| (*operation, seen.state));
+    found.chain(heard).find(|(_, state)| state.is_end())
 }
 
 /// It ends as it must, or as somebody wanted.
 fn end(subject: &str, graph: &Graph<'_>, deadly: bool) -> Option<Violation> {
-    let (operation, stage) = ended(graph)?;
+    let (operation, state) = ended(graph)?;
     let told = |rule: &str, text: &str, shown: &[&Operation]| {
         Some(Violation::new(rule, subject, text.to_owned(), shown))
     };
-    match stage {
-        GraphStage::Cancelled if graph.stops.is_empty() => {
+    match state {
+        GraphState::Cancelled if graph.stops.is_empty() => {
             told("cancelled-by-nobody", "it was cancelled, and nobody had stopped it", &[operation])
         }
-        GraphStage::Succeeded => {
+        GraphState::Succeeded => {
             let submit = content(graph).filter(|submit| submit.makes.is_none())?;
             told(
                 "failure-succeeded",
@@ -78,7 +78,7 @@ fn end(subject: &str, graph: &Graph<'_>, deadly: bool) -> Option<Violation> {
                 &[submit.operation, operation],
             )
         }
-        GraphStage::Failed if !deadly => {
+        GraphState::Failed if !deadly => {
             let submit = content(graph).filter(|submit| submit.makes.is_some())?;
             let text = "it failed, and no worker and no store had died";
             told("failed-for-nothing", text, &[submit.operation, operation])

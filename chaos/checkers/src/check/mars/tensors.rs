@@ -2,7 +2,7 @@
 
 use super::seen::Tensor;
 use crate::check::Violation;
-use crate::history::{Operation, TensorName, TensorSeen, TensorStage};
+use crate::history::{Operation, TensorName, TensorSeen, TensorState};
 
 /// `all_peers`: all stores may have been gone at the same time, with what they keep.
 pub(super) fn check(name: &TensorName, tensor: &Tensor<'_>, all_peers: bool) -> Vec<Violation> {
@@ -32,13 +32,13 @@ fn went_back(subject: &str, tensor: &Tensor<'_>) -> Option<Violation> {
 }
 
 fn backwards(was: TensorSeen, is: TensorSeen) -> Option<&'static str> {
-    match (was.stage, is.stage) {
+    match (was.state, is.state) {
         _ if is.epoch < was.epoch => Some("its epoch has fallen"),
-        (TensorStage::Sealed, stage) if stage != TensorStage::Sealed => {
+        (TensorState::Sealed, state) if state != TensorState::Sealed => {
             Some("it was sealed, and is not any more")
         }
-        (TensorStage::Lost, stage) if stage != TensorStage::Lost => Some("it was lost, and is there again"),
-        (TensorStage::Sealing, TensorStage::Open) if was.epoch == is.epoch => {
+        (TensorState::Lost, state) if state != TensorState::Lost => Some("it was lost, and is there again"),
+        (TensorState::Sealing, TensorState::Open) if was.epoch == is.epoch => {
             Some("it was opened again in the same epoch")
         }
         _ => None,
@@ -71,7 +71,7 @@ fn sealed_twice(subject: &str, tensor: &Tensor<'_>) -> Option<Violation> {
 /// When somebody knows that it is sealed, nothing is written any more.
 fn written_after_seal(subject: &str, tensor: &Tensor<'_>) -> Option<Violation> {
     let seals = tensor.sealed().map(|(seal, _)| seal);
-    let found = tensor.found.iter().filter(|(_, seen)| seen.stage == TensorStage::Sealed);
+    let found = tensor.found.iter().filter(|(_, seen)| seen.state == TensorState::Sealed);
     let sealed = seals.chain(found.map(|(found, _)| *found)).min_by_key(|sealed| sealed.completed)?;
     let mut writes = tensor.cells.values().flat_map(|cell| &cell.writes).map(|write| write.operation);
     let late = writes.find(|write| write.acknowledged() && write.invoked > sealed.completed);
@@ -91,7 +91,7 @@ fn lost(subject: &str, tensor: &Tensor<'_>, all_peers: bool) -> Option<Violation
         let text = "it was created, nobody has deleted it, and it is not there".to_owned();
         return Some(Violation::new("tensor-lost", subject, text, &[*create, *missed]));
     }
-    let (found, seen) = tensor.found.iter().find(|(_, seen)| seen.stage == TensorStage::Lost)?;
+    let (found, seen) = tensor.found.iter().find(|(_, seen)| seen.state == TensorState::Lost)?;
     let copies = seen.copies;
     let text = format!("it is lost, and had {copies} copies, of which one at most was away at a time");
     (copies > 1 && !all_peers).then(|| Violation::new("lost-with-a-copy", subject, text, &[*create, *found]))
@@ -111,8 +111,8 @@ fn undead(subject: &str, tensor: &Tensor<'_>) -> Option<Violation> {
 /// Whoever creates one seals it in the end, or is told that it is lost.
 fn never_sealed(subject: &str, tensor: &Tensor<'_>) -> Option<Violation> {
     let create = tensor.creates.iter().find(|create| create.acknowledged())?;
-    let is_over = |stage: TensorStage| matches!(stage, TensorStage::Sealed | TensorStage::Lost);
-    let over = tensor.sealed().next().is_some() || tensor.found.iter().any(|(_, seen)| is_over(seen.stage));
+    let is_over = |state: TensorState| matches!(state, TensorState::Sealed | TensorState::Lost);
+    let over = tensor.sealed().next().is_some() || tensor.found.iter().any(|(_, seen)| is_over(seen.state));
     if over || !tensor.deletes.is_empty() {
         return None;
     }

@@ -9,9 +9,9 @@ use super::check;
 use crate::check::testing::{Executor, Tally, small};
 use crate::check::{Checked, Conclusion, Rules};
 use crate::history::{
-    Call, Cell, ClientId, Content, Epoch, Found, GraphAct, GraphName, GraphSeen, GraphStage, Header, History,
+    Call, Cell, ClientId, Content, Epoch, Found, GraphAct, GraphName, GraphSeen, GraphState, Header, History,
     Micros, Operation, Outcome, Recorder, Refusal, Reply, StreamId, TensorAct, TensorName, TensorSeen,
-    TensorStage, Timestamp, Value,
+    TensorState, Timestamp, Value,
 };
 
 type Act = (Call, Outcome);
@@ -24,12 +24,12 @@ fn tensor(act: TensorAct, reply: Reply) -> Act {
     (Call::Tensor { tensor: TensorName::from("s/t"), act }, Outcome::Ok(reply))
 }
 
-fn is(stage: GraphStage, progress: u32) -> Reply {
-    Reply::Graph(GraphSeen { stage, progress_millionths: Some(progress) })
+fn is(state: GraphState, progress: u32) -> Reply {
+    Reply::Graph(GraphSeen { state, progress_millionths: Some(progress) })
 }
 
-fn open(epoch: u64, stage: TensorStage) -> Reply {
-    Reply::Tensor(TensorSeen { epoch: Epoch(epoch), stage, copies: 2 })
+fn open(epoch: u64, state: TensorState) -> Reply {
+    Reply::Tensor(TensorSeen { epoch: Epoch(epoch), state, copies: 2 })
 }
 
 fn found(value: Option<u64>) -> Reply {
@@ -78,13 +78,13 @@ fn broken(acts: &[Act], fault: Option<&str>) -> Vec<String> {
 fn course() -> Vec<Act> {
     let hear = GraphAct::Hear { stream: StreamId(1) };
     vec![
-        graph(submit(1, Some(7)), is(GraphStage::Unscheduled, 0)),
-        graph(submit(1, Some(7)), is(GraphStage::Running, 0)),
+        graph(submit(1, Some(7)), is(GraphState::Unscheduled, 0)),
+        graph(submit(1, Some(7)), is(GraphState::Running, 0)),
         graph(submit(2, Some(8)), Reply::Refused(Refusal::Exists)),
-        graph(GraphAct::Look, is(GraphStage::Running, 500_000)),
-        graph(hear.clone(), is(GraphStage::Running, 0)),
-        graph(hear, is(GraphStage::Succeeded, 1_000_000)),
-        graph(GraphAct::Look, is(GraphStage::Succeeded, 1_000_000)),
+        graph(GraphAct::Look, is(GraphState::Running, 500_000)),
+        graph(hear.clone(), is(GraphState::Running, 0)),
+        graph(hear, is(GraphState::Succeeded, 1_000_000)),
+        graph(GraphAct::Look, is(GraphState::Succeeded, 1_000_000)),
         graph(GraphAct::Fetch, found(Some(7))),
         graph(GraphAct::Delete, Reply::Done),
         graph(GraphAct::Look, Reply::Refused(Refusal::Missing)),
@@ -94,7 +94,7 @@ fn course() -> Vec<Act> {
 /// A tensor that is written, sealed, read and deleted, after sealing has failed once.
 fn life() -> Vec<Act> {
     vec![
-        tensor(TensorAct::Create, open(1, TensorStage::Open)),
+        tensor(TensorAct::Create, open(1, TensorState::Open)),
         tensor(read(None, 1), found(None)),
         tensor(write(5, 50, 1), Reply::Done),
         tensor(write(9, 90, 1), Reply::Done),
@@ -102,8 +102,8 @@ fn life() -> Vec<Act> {
         tensor(read(None, 1), found(Some(90))),
         tensor(read(Some(8), 1), found(Some(70))),
         tensor(read(Some(4), 1), found(None)),
-        tensor(TensorAct::Look, open(1, TensorStage::Sealing)),
-        tensor(TensorAct::Look, open(2, TensorStage::Open)),
+        tensor(TensorAct::Look, open(1, TensorState::Sealing)),
+        tensor(TensorAct::Look, open(2, TensorState::Open)),
         tensor(write(8, 80, 1), Reply::Refused(Refusal::Stale)),
         tensor(write(8, 81, 2), Reply::Done),
         tensor(seal(Some(8)), Reply::Done),
@@ -111,7 +111,7 @@ fn life() -> Vec<Act> {
         tensor(write(8, 82, 2), Reply::Refused(Refusal::Stale)),
         tensor(TensorAct::ReadSealed { cell: Cell(0) }, found(Some(81))),
         tensor(read(None, 2), found(Some(90))),
-        tensor(TensorAct::Look, open(2, TensorStage::Sealed)),
+        tensor(TensorAct::Look, open(2, TensorState::Sealed)),
         tensor(TensorAct::Delete, Reply::Done),
         tensor(TensorAct::Look, Reply::Refused(Refusal::Missing)),
     ]
@@ -132,32 +132,32 @@ fn what_keeps_every_promise_holds() {
     assert_eq!(broken(&course(), None), [""; 0]);
     assert_eq!(broken(&life(), None), [""; 0]);
     let stopped = [
-        graph(submit(1, Some(7)), is(GraphStage::Running, 0)),
-        graph(GraphAct::Stop, is(GraphStage::Cancelling, 0)),
-        graph(GraphAct::Look, is(GraphStage::Cancelled, 0)),
-        graph(GraphAct::Stop, is(GraphStage::Cancelled, 0)),
+        graph(submit(1, Some(7)), is(GraphState::Running, 0)),
+        graph(GraphAct::Stop, is(GraphState::Cancelling, 0)),
+        graph(GraphAct::Look, is(GraphState::Cancelled, 0)),
+        graph(GraphAct::Stop, is(GraphState::Cancelled, 0)),
     ];
     assert_eq!(broken(&stopped, None), [""; 0]);
 }
 
 #[test]
 fn a_graph_has_one_end_and_goes_forward() {
-    let failed = with(course(), 6, is(GraphStage::Failed, 1_000_000));
+    let failed = with(course(), 6, is(GraphState::Failed, 1_000_000));
     assert_eq!(broken(&failed, Some("kill-worker")), ["two-ends"]);
-    let back = with(course(), 6, is(GraphStage::Running, 1_000_000));
+    let back = with(course(), 6, is(GraphState::Running, 1_000_000));
     assert_eq!(broken(&back, None), ["state-went-back"]);
-    let fell = with(course(), 6, is(GraphStage::Succeeded, 400_000));
+    let fell = with(course(), 6, is(GraphState::Succeeded, 400_000));
     assert_eq!(broken(&fell, None), ["progress-fell"]);
     // What one stream tells is in order; of two streams each may be late.
     let mut late = course();
-    late.insert(6, graph(GraphAct::Hear { stream: StreamId(2) }, is(GraphStage::Running, 0)));
+    late.insert(6, graph(GraphAct::Hear { stream: StreamId(2) }, is(GraphState::Running, 0)));
     assert_eq!(broken(&late, None), [""; 0]);
-    late[6] = graph(GraphAct::Hear { stream: StreamId(1) }, is(GraphStage::Running, 0));
+    late[6] = graph(GraphAct::Hear { stream: StreamId(1) }, is(GraphState::Running, 0));
     assert_eq!(broken(&late, None), ["state-went-back"]);
     let revived = [
-        graph(submit(1, Some(7)), is(GraphStage::Running, 0)),
-        graph(GraphAct::Stop, is(GraphStage::Cancelling, 0)),
-        graph(GraphAct::Look, is(GraphStage::Succeeded, 1_000_000)),
+        graph(submit(1, Some(7)), is(GraphState::Running, 0)),
+        graph(GraphAct::Stop, is(GraphState::Cancelling, 0)),
+        graph(GraphAct::Look, is(GraphState::Succeeded, 1_000_000)),
     ];
     assert_eq!(broken(&revived, None), ["state-went-back"]);
 }
@@ -165,17 +165,17 @@ fn a_graph_has_one_end_and_goes_forward() {
 #[test]
 fn a_graph_ends_as_it_must() {
     let cancelled = [
-        graph(submit(1, Some(7)), is(GraphStage::Running, 0)),
-        graph(GraphAct::Look, is(GraphStage::Cancelled, 0)),
+        graph(submit(1, Some(7)), is(GraphState::Running, 0)),
+        graph(GraphAct::Look, is(GraphState::Cancelled, 0)),
     ];
     assert_eq!(broken(&cancelled, None), ["cancelled-by-nobody"]);
-    let failed = with(cancelled.to_vec(), 1, is(GraphStage::Failed, 0));
+    let failed = with(cancelled.to_vec(), 1, is(GraphState::Failed, 0));
     assert_eq!(broken(&failed, None), ["failed-for-nothing"]);
     assert_eq!(broken(&failed, Some("kill-machine")), [""; 0]);
-    let open = with(cancelled.to_vec(), 1, is(GraphStage::Running, 0));
+    let open = with(cancelled.to_vec(), 1, is(GraphState::Running, 0));
     assert_eq!(broken(&open, None), ["no-end"]);
-    let mut succeeded = with(cancelled.to_vec(), 1, is(GraphStage::Succeeded, 1_000_000));
-    succeeded[0] = graph(submit(1, None), is(GraphStage::Running, 0));
+    let mut succeeded = with(cancelled.to_vec(), 1, is(GraphState::Succeeded, 1_000_000));
+    succeeded[0] = graph(submit(1, None), is(GraphState::Running, 0));
     assert_eq!(broken(&succeeded, None), ["failure-succeeded"]);
     let wrong = with(course(), 7, found(Some(6)));
     assert_eq!(broken(&wrong, None), ["wrong-value"]);
@@ -185,14 +185,14 @@ fn a_graph_ends_as_it_must() {
 fn a_graph_is_there_until_it_is_deleted_and_one_name_has_one_graph() {
     let lost = with(course(), 6, Reply::Refused(Refusal::Missing));
     assert_eq!(broken(&lost, None), ["graph-lost"]);
-    let there = with(course(), 9, is(GraphStage::Succeeded, 1_000_000));
+    let there = with(course(), 9, is(GraphState::Succeeded, 1_000_000));
     assert_eq!(broken(&there, None), ["deleted-is-there"]);
     // Somebody may have made it once more.
     let mut again = there;
     again[1].1 = Outcome::Unknown("no answer".into());
     assert_eq!(broken(&again, None), [""; 0]);
     let kept: Vec<Act> = course().into_iter().take(8).collect();
-    let other = with(kept.clone(), 2, is(GraphStage::Running, 0));
+    let other = with(kept.clone(), 2, is(GraphState::Running, 0));
     assert_eq!(broken(&other, None), ["other-bytes-taken"]);
     let same = with(kept, 1, Reply::Refused(Refusal::Exists));
     assert_eq!(broken(&same, None), ["same-bytes-refused"]);
@@ -200,17 +200,17 @@ fn a_graph_is_there_until_it_is_deleted_and_one_name_has_one_graph() {
 
 #[test]
 fn epochs_rise_and_what_is_sealed_or_lost_stays_so() {
-    let fell = with(life(), 9, open(0, TensorStage::Open));
+    let fell = with(life(), 9, open(0, TensorState::Open));
     assert_eq!(broken(&fell, None), ["tensor-went-back", "other-epoch-taken"]);
-    let same = with(life(), 9, open(1, TensorStage::Open));
+    let same = with(life(), 9, open(1, TensorState::Open));
     assert_eq!(broken(&same, None), ["tensor-went-back"]);
-    let opened = with(life(), 17, open(2, TensorStage::Open));
+    let opened = with(life(), 17, open(2, TensorState::Open));
     let mut opened = opened;
-    opened.insert(17, tensor(TensorAct::Look, open(2, TensorStage::Sealed)));
+    opened.insert(17, tensor(TensorAct::Look, open(2, TensorState::Sealed)));
     assert_eq!(broken(&opened, None), ["tensor-went-back"]);
     let lost: Vec<Act> = vec![
-        tensor(TensorAct::Create, open(1, TensorStage::Open)),
-        tensor(TensorAct::Look, open(1, TensorStage::Lost)),
+        tensor(TensorAct::Create, open(1, TensorState::Open)),
+        tensor(TensorAct::Look, open(1, TensorState::Lost)),
     ];
     assert_eq!(broken(&lost, Some("kill-store")), ["lost-with-a-copy"]);
     assert_eq!(broken(&lost, Some("kill-peers")), [""; 0]);
@@ -233,7 +233,7 @@ fn nothing_stale_is_taken() {
 fn a_tensor_is_there_and_is_sealed_in_the_end() {
     let missing = with(life(), 8, Reply::Refused(Refusal::Missing));
     assert_eq!(broken(&missing, None), ["tensor-lost"]);
-    let there = with(life(), 19, open(2, TensorStage::Sealed));
+    let there = with(life(), 19, open(2, TensorState::Sealed));
     assert_eq!(broken(&there, None), ["deleted-is-there"]);
     let never: Vec<Act> = life().into_iter().take(12).collect();
     assert_eq!(broken(&never, None), ["never-sealed"]);

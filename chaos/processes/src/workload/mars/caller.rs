@@ -7,7 +7,7 @@ use rand::rngs::StdRng;
 use tokio::time::Instant;
 use tonic::{Code, Response, Status};
 use tripod_checkers::history::{
-    Call, ClientId, Epoch, GraphSeen, GraphStage, Outcome, Refusal, Reply, TensorSeen, TensorStage,
+    Call, ClientId, Epoch, GraphSeen, GraphState, Outcome, Refusal, Reply, TensorSeen, TensorState,
 };
 use tripod_proto::mars::v1 as pb;
 
@@ -132,31 +132,31 @@ pub(super) fn missing_or_busy(status: &Status) -> Option<Refusal> {
 /// How a graph was found.
 pub(super) fn graph_seen(info: &pb::GraphInfo) -> Result<GraphSeen, String> {
     let progress_millionths = Some((info.progress * 1e6).round() as u32);
-    Ok(GraphSeen { stage: stage_of(info.state())?, progress_millionths })
+    Ok(GraphSeen { state: state_of(info.state())?, progress_millionths })
 }
 
-pub(super) fn stage_of(state: pb::GraphState) -> Result<GraphStage, String> {
+pub(super) fn state_of(state: pb::GraphState) -> Result<GraphState, String> {
     Ok(match state {
-        pb::GraphState::Unscheduled => GraphStage::Unscheduled,
-        pb::GraphState::Preparing => GraphStage::Preparing,
-        pb::GraphState::Running => GraphStage::Running,
-        pb::GraphState::Succeeded => GraphStage::Succeeded,
-        pb::GraphState::Failed => GraphStage::Failed,
-        pb::GraphState::Cancelling => GraphStage::Cancelling,
-        pb::GraphState::Cancelled => GraphStage::Cancelled,
+        pb::GraphState::Unscheduled => GraphState::Unscheduled,
+        pb::GraphState::Preparing => GraphState::Preparing,
+        pb::GraphState::Running => GraphState::Running,
+        pb::GraphState::Succeeded => GraphState::Succeeded,
+        pb::GraphState::Failed => GraphState::Failed,
+        pb::GraphState::Cancelling => GraphState::Cancelling,
+        pb::GraphState::Cancelled => GraphState::Cancelled,
         pb::GraphState::Unspecified => return Err("a graph without a state".to_owned()),
     })
 }
 
 /// How a mutable tensor was found.
 pub(super) fn tensor_seen(info: &pb::MutableInfo) -> Result<TensorSeen, String> {
-    let stage = match info.state() {
-        pb::MutableState::Open => TensorStage::Open,
-        pb::MutableState::Sealing => TensorStage::Sealing,
-        pb::MutableState::Sealed => TensorStage::Sealed,
-        pb::MutableState::Lost => TensorStage::Lost,
+    let state = match info.state() {
+        pb::MutableState::Open => TensorState::Open,
+        pb::MutableState::Sealing => TensorState::Sealing,
+        pb::MutableState::Sealed => TensorState::Sealed,
+        pb::MutableState::Lost => TensorState::Lost,
         other => return Err(format!("a tensor that is {}", other.as_str_name())),
     };
     let copies = info.chunks.iter().map(|chunk| chunk.workers.len()).min().unwrap_or(0);
-    Ok(TensorSeen { epoch: Epoch(info.epoch), stage, copies: u32::try_from(copies).unwrap_or(u32::MAX) })
+    Ok(TensorSeen { epoch: Epoch(info.epoch), state, copies: u32::try_from(copies).unwrap_or(u32::MAX) })
 }

@@ -38,11 +38,15 @@ pub(super) struct Stores(BTreeMap<String, Channel>);
 
 impl Stores {
     fn at(&mut self, address: &str) -> Result<WorkerClient<Channel>, String> {
-        if !self.0.contains_key(address) {
-            let channel = connect::lazy(address).map_err(|error| error.to_string())?;
-            self.0.insert(address.to_owned(), channel);
-        }
-        self.0.get(address).cloned().map(WorkerClient::new).ok_or_else(|| "no connection".to_owned())
+        let channel = match self.0.get(address) {
+            Some(channel) => channel.clone(),
+            None => {
+                let channel = connect::lazy(address).map_err(|error| error.to_string())?;
+                self.0.insert(address.to_owned(), channel.clone());
+                channel
+            }
+        };
+        Ok(WorkerClient::new(channel))
     }
 
     /// Sends one batch to the store that is written to.
@@ -124,7 +128,7 @@ pub(super) fn elements(npy: &[u8]) -> Result<Vec<u64>, String> {
     let length = npy.get(8..10).and_then(|length| <[u8; 2]>::try_from(length).ok());
     let head = length.map(|length| 10 + usize::from(u16::from_le_bytes(length)));
     let body = head.and_then(|head| npy.get(head..)).ok_or("it is no file of numpy")?;
-    if body.len() % 8 != 0 {
+    if !body.len().is_multiple_of(8) {
         return Err(format!("{} bytes are no numbers of 8", body.len()));
     }
     let number = |word: &[u8]| <[u8; 8]>::try_from(word).map(u64::from_le_bytes);

@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 use tonic::{Code, Status};
 use tripod_checkers::history::{
-    Call, ClientId, Content, Found, GraphAct, GraphName, GraphSeen, GraphStage, Outcome, Refusal, Reply,
+    Call, ClientId, Content, Found, GraphAct, GraphName, GraphSeen, GraphState, Outcome, Refusal, Reply,
     StreamId, Value,
 };
 use tripod_proto::mars::v1 as pb;
@@ -15,7 +15,7 @@ use tripod_proto::mars::v1 as pb;
 use super::super::setting::Setting;
 use super::super::wire::Attempt;
 use super::build::{self, Made, Plan};
-use super::caller::{Caller, graph_seen, missing, missing_or_busy, stage_of};
+use super::caller::{Caller, graph_seen, missing, missing_or_busy, state_of};
 use super::{AGAIN_PAUSE, LAST_PATIENCE, Mars, fetch};
 
 const CLIENTS: usize = 3;
@@ -63,7 +63,7 @@ struct Graph {
 /// What a client was told of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Told {
-    At(GraphStage),
+    At(GraphState),
     /// It is not there.
     Gone,
     Nothing,
@@ -83,7 +83,7 @@ impl Client {
             let place = self.caller.random.random_range(0..self.open.len());
             let graph = self.open.swap_remove(place);
             match self.follow(&graph).await {
-                Told::At(stage) if stage.is_end() => self.ended(graph, stage).await,
+                Told::At(state) if state.is_end() => self.ended(graph, state).await,
                 Told::At(_) | Told::Nothing => self.open.push(graph),
                 Told::Gone => {}
             }
@@ -101,8 +101,8 @@ impl Client {
         while let Some(graph) = self.open.pop() {
             loop {
                 match self.look(&graph).await {
-                    Told::At(stage) if stage.is_end() => {
-                        self.ended(graph, stage).await;
+                    Told::At(state) if state.is_end() => {
+                        self.ended(graph, state).await;
                         break;
                     }
                     Told::Gone => break,
@@ -162,8 +162,8 @@ impl Client {
         let call = Call::Graph { graph: graph.name.clone(), act };
         let exists = |status: &Status| (status.code() == Code::AlreadyExists).then_some(Refusal::Exists);
         let seen = |answer: &pb::SubmitGraphResponse| {
-            let stage = stage_of(answer.state())?;
-            Ok(Reply::Graph(GraphSeen { stage, progress_millionths: None }))
+            let state = state_of(answer.state())?;
+            Ok(Reply::Graph(GraphSeen { state, progress_millionths: None }))
         };
         let send = |mut mars: Mars| async move { mars.submit_chunk_graph(request).await };
         self.caller.record(call, LIMIT, send, seen, exists).await.0
@@ -255,19 +255,19 @@ impl Client {
         let call = Call::Graph { graph: graph.name.clone(), act: GraphAct::Stop };
         let send = |mut mars: Mars| async move { mars.stop_chunk_graph(request).await };
         let seen = |answer: &pb::StopGraphResponse| {
-            let stage = stage_of(answer.state())?;
-            Ok(Reply::Graph(GraphSeen { stage, progress_millionths: None }))
+            let state = state_of(answer.state())?;
+            Ok(Reply::Graph(GraphSeen { state, progress_millionths: None }))
         };
         Told::of(&self.caller.record(call, LIMIT, send, seen, missing).await.0)
     }
 
     /// Reads what has succeeded. Some are kept for others, and the others deleted.
-    async fn ended(&mut self, graph: Graph, stage: GraphStage) {
+    async fn ended(&mut self, graph: Graph, state: GraphState) {
         if self.caller.random.random_ratio(1, 4) {
             // What has ended stays as it is.
             self.stop(&graph).await;
         }
-        if stage == GraphStage::Succeeded && !graph.expires {
+        if state == GraphState::Succeeded && !graph.expires {
             let call = Call::Graph { graph: graph.name.clone(), act: GraphAct::Fetch };
             let pending = self.caller.setting.invoke(self.caller.id, call);
             let outcome = match fetch::number(&mut self.caller, &graph.plan.target).await {
@@ -313,7 +313,7 @@ fn told(info: Option<&pb::GraphInfo>) -> Result<Reply, String> {
 impl Told {
     fn of(outcome: &Outcome) -> Self {
         match outcome.reply() {
-            Some(Reply::Graph(seen)) => Self::At(seen.stage),
+            Some(Reply::Graph(seen)) => Self::At(seen.state),
             Some(Reply::Refused(Refusal::Missing)) => Self::Gone,
             _ => Self::Nothing,
         }

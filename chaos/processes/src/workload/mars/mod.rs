@@ -5,8 +5,8 @@
 //! |---|---|
 //! | `graphs` | graphs that are submitted, watched, stopped, read and deleted, each of which makes a known number |
 //! | `build` | what they are made of |
-//! | `parties` | one mutable tensor after the other, which several clients write and read until one has it sealed |
-//! | `member` | one of these clients |
+//! | `tensors` | one mutable tensor after the other, which several clients write and read until another one has it sealed |
+//! | `writer` | one of these clients |
 //! | `cells` | one call to a store about cells |
 //! | `fetch` | chunks that workers made, and sealed ones, from where they are |
 //! | `caller` | a client's calls to nodes |
@@ -16,8 +16,8 @@ mod caller;
 mod cells;
 mod fetch;
 mod graphs;
-mod member;
-mod parties;
+mod tensors;
+mod writer;
 
 use std::time::Duration;
 
@@ -38,5 +38,5 @@ const LAST_PATIENCE: Duration = Duration::from_secs(120);
 
 pub(super) fn start(setting: &Setting, clients: &mut JoinSet<()>) {
     graphs::start(setting, clients);
-    parties::start(setting, clients);
+    tensors::start(setting, clients);
 }

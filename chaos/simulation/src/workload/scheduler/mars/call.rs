@@ -2,7 +2,7 @@
 
 use tonic::{Code, Response, Status};
 use tripod_checkers::history::{
-    Call, Epoch, GraphSeen, GraphStage, Outcome, Refusal, Reply, TensorSeen, TensorStage,
+    Call, Epoch, GraphSeen, GraphState, Outcome, Refusal, Reply, TensorSeen, TensorState,
 };
 use tripod_proto::mars::v1 as pb;
 
@@ -48,30 +48,30 @@ fn refused(status: &Status) -> Outcome {
 
 /// How a graph was found.
 pub(super) fn graph(state: pb::GraphState, progress: Option<f64>) -> Option<Reply> {
-    let stage = match state {
-        pb::GraphState::Unscheduled => GraphStage::Unscheduled,
-        pb::GraphState::Preparing => GraphStage::Preparing,
-        pb::GraphState::Running => GraphStage::Running,
-        pb::GraphState::Succeeded => GraphStage::Succeeded,
-        pb::GraphState::Failed => GraphStage::Failed,
-        pb::GraphState::Cancelling => GraphStage::Cancelling,
-        pb::GraphState::Cancelled => GraphStage::Cancelled,
+    let state = match state {
+        pb::GraphState::Unscheduled => GraphState::Unscheduled,
+        pb::GraphState::Preparing => GraphState::Preparing,
+        pb::GraphState::Running => GraphState::Running,
+        pb::GraphState::Succeeded => GraphState::Succeeded,
+        pb::GraphState::Failed => GraphState::Failed,
+        pb::GraphState::Cancelling => GraphState::Cancelling,
+        pb::GraphState::Cancelled => GraphState::Cancelled,
         pb::GraphState::Unspecified => return None,
     };
     let progress_millionths = progress.map(|progress| (progress * 1e6).round() as u32);
-    Some(Reply::Graph(GraphSeen { stage, progress_millionths }))
+    Some(Reply::Graph(GraphSeen { state, progress_millionths }))
 }
 
 /// How a tensor was found.
 pub(super) fn tensor(info: &pb::MutableInfo) -> Option<Reply> {
-    let stage = match info.state() {
-        pb::MutableState::Open => TensorStage::Open,
-        pb::MutableState::Sealing => TensorStage::Sealing,
-        pb::MutableState::Sealed => TensorStage::Sealed,
-        pb::MutableState::Lost => TensorStage::Lost,
+    let state = match info.state() {
+        pb::MutableState::Open => TensorState::Open,
+        pb::MutableState::Sealing => TensorState::Sealing,
+        pb::MutableState::Sealed => TensorState::Sealed,
+        pb::MutableState::Lost => TensorState::Lost,
         _ => return None,
     };
     let copies = info.chunks.iter().map(|chunk| chunk.workers.len()).min().unwrap_or(0);
     let copies = u32::try_from(copies).unwrap_or(u32::MAX);
-    Some(Reply::Tensor(TensorSeen { epoch: Epoch(info.epoch), stage, copies }))
+    Some(Reply::Tensor(TensorSeen { epoch: Epoch(info.epoch), state, copies }))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rand::RngExt as _;
 use tokio::time::{Instant, timeout_at};
 use tripod_checkers::history::{
-    Call, Content, Found, GraphAct, GraphName, GraphStage, Outcome, Refusal, Reply, StreamId, Value as Made,
+    Call, Content, Found, GraphAct, GraphName, GraphState, Outcome, Refusal, Reply, StreamId, Value as Made,
 };
 use tripod_proto::mars::v1 as pb;
 use tripod_proto::mars::v1::scheduler_client::SchedulerClient;
@@ -37,7 +37,7 @@ struct Graph {
 /// What was told of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Told {
-    At(GraphStage),
+    At(GraphState),
     Gone,
     Nothing,
 }
@@ -166,7 +166,7 @@ impl Graphs<'_> {
         let sent = async move { mars.get_chunk_graph_info(to_job(JOB, request)).await };
         let outcome = record(&mut self.client, Self::call(open, GraphAct::Look), sent, info_of).await.0;
         match outcome.reply() {
-            Some(Reply::Graph(seen)) => Told::At(seen.stage),
+            Some(Reply::Graph(seen)) => Told::At(seen.state),
             Some(Reply::Refused(Refusal::Missing)) => Told::Gone,
             _ => Told::Nothing,
         }
@@ -201,12 +201,12 @@ impl Graphs<'_> {
     async fn is_over(&mut self, open: &Graph) -> bool {
         match self.look(open).await {
             Told::Gone => true,
-            Told::At(stage) if stage.is_end() => {
+            Told::At(state) if state.is_end() => {
                 if self.client.dice.random_ratio(1, 4) {
                     // What has ended stays as it is.
                     self.stop(open).await;
                 }
-                if stage == GraphStage::Succeeded {
+                if state == GraphState::Succeeded {
                     self.fetch(open).await;
                 }
                 self.delete(open).await

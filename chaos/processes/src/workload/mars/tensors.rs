@@ -17,12 +17,12 @@ use tripod_proto::mars::v1 as pb;
 use super::super::setting::Setting;
 use super::caller::{Caller, missing, missing_or_busy, tensor_seen};
 use super::cells::{CELLS, CHUNK_CELLS};
-use super::member::{Member, Shared};
+use super::writer::{Shared, Writer};
 use super::{AGAIN_PAUSE, LAST_PATIENCE, Mars, fetch};
 
-const PARTIES: usize = 2;
+const TENSORS: usize = 2;
 /// Clients of a tensor.
-const MEMBERS: usize = 3;
+const WRITERS: usize = 3;
 /// How long it is written to, at least and at most.
 const OPEN_MS: std::ops::Range<u64> = 1_500..6_000;
 const LIMIT: Duration = Duration::from_secs(5);
@@ -30,29 +30,29 @@ const LIMIT: Duration = Duration::from_secs(5);
 const SEAL_LIMIT: Duration = Duration::from_secs(10);
 
 pub(super) fn start(setting: &Setting, clients: &mut JoinSet<()>) {
-    for _ in 0..PARTIES {
+    for _ in 0..TENSORS {
         clients.spawn(run(setting.clone(), setting.client_id()));
     }
 }
 
 async fn run(setting: Setting, id: ClientId) {
-    let Some(mut host) = Caller::begin(setting, id).await else { return };
-    while host.setting.goes_on() {
-        match create(&mut host).await {
-            Some(shared) => host = party(host, Arc::new(shared)).await,
+    let Some(mut caller) = Caller::begin(setting, id).await else { return };
+    while caller.setting.goes_on() {
+        match create(&mut caller).await {
+            Some(shared) => caller = use_up(caller, Arc::new(shared)).await,
             None => tokio::time::sleep(AGAIN_PAUSE).await,
         }
     }
 }
 
 /// Creates one, every other one with two copies.
-async fn create(host: &mut Caller) -> Option<Shared> {
-    let name = format!("t{}", host.setting.fresh());
-    let tensor = TensorName::from(format!("{}/{name}", host.session));
-    let replicas = if host.random.random_bool(0.6) { 2 } else { 1 };
-    while host.setting.goes_on() {
+async fn create(caller: &mut Caller) -> Option<Shared> {
+    let name = format!("t{}", caller.setting.fresh());
+    let tensor = TensorName::from(format!("{}/{name}", caller.session));
+    let replicas = if caller.random.random_bool(0.6) { 2 } else { 1 };
+    while caller.setting.goes_on() {
         let request = pb::CreateMutableTensorRequest {
-            session_id: host.session.clone(),
+            session_id: caller.session.clone(),
             name: name.clone(),
             shape: vec![CELLS],
             dtype: pb::ElementType::I64.into(),
@@ -63,7 +63,7 @@ async fn create(host: &mut Caller) -> Option<Shared> {
         };
         let call = Call::Tensor { tensor: tensor.clone(), act: TensorAct::Create };
         let send = |mut mars: Mars| async move { mars.create_mutable_tensor(request).await };
-        let (_, told) = host.record(call, LIMIT, send, seen, |_| None).await;
+        let (_, told) = caller.record(call, LIMIT, send, seen, |_| None).await;
         if let Some(info) = told.and_then(|told| told.info) {
             return Some(Shared { name, tensor, info: Mutex::new(info), over: AtomicBool::new(false) });
         }
@@ -77,23 +77,23 @@ fn seen(answer: &pb::MutableResponse) -> Result<Reply, String> {
     tensor_seen(info).map(Reply::Tensor)
 }
 
-async fn party(host: Caller, shared: Arc<Shared>) -> Caller {
-    let members = (0..MEMBERS).map(|_| Member::new(host.beside(), Arc::clone(&shared)).run());
-    let members = join_all(members.collect::<Vec<_>>());
+async fn use_up(caller: Caller, shared: Arc<Shared>) -> Caller {
+    let writers = (0..WRITERS).map(|_| Writer::new(caller.beside(), Arc::clone(&shared)).run());
+    let writers = join_all(writers.collect::<Vec<_>>());
     let sealing = async {
-        let mut sealer = Sealer { member: Member::new(host, Arc::clone(&shared)) };
+        let mut sealer = Sealer { writer: Writer::new(caller, Arc::clone(&shared)) };
         sealer.hold_open().await;
         let sealed = sealer.seal().await;
         shared.over.store(true, Ordering::Relaxed);
         sealer.look_back(sealed).await;
-        sealer.member.caller
+        sealer.writer.caller
     };
-    join(members, sealing).await.1
+    join(writers, sealing).await.1
 }
 
 /// Who has the tensor sealed.
 struct Sealer {
-    member: Member,
+    writer: Writer,
 }
 
 /// What it was sealed as.
@@ -105,9 +105,9 @@ struct Sealed {
 
 impl Sealer {
     async fn hold_open(&mut self) {
-        let open_ms = self.member.caller.random.random_range(OPEN_MS);
+        let open_ms = self.writer.caller.random.random_range(OPEN_MS);
         let open = tokio::time::sleep(Duration::from_millis(open_ms));
-        let mut stop = self.member.caller.setting.stop.clone();
+        let mut stop = self.writer.caller.setting.stop.clone();
         tokio::select! {
             () = open => {}
             _ = stop.wait_for(|stop| *stop) => {}
@@ -116,7 +116,7 @@ impl Sealer {
 
     /// Until it is, or is lost.
     async fn seal(&mut self) -> Option<Sealed> {
-        let at = self.member.caller.random.random_bool(0.5).then(|| self.member.time());
+        let at = self.writer.caller.random.random_bool(0.5).then(|| self.writer.time());
         let deadline = Instant::now() + LAST_PATIENCE;
         loop {
             match self.ask(at).await {
@@ -126,12 +126,12 @@ impl Sealer {
                 }
                 // It is not there, or is lost, which somebody must be told.
                 (Outcome::Ok(_), _) => {
-                    self.member.look().await;
+                    self.writer.look().await;
                     return None;
                 }
                 _ if Instant::now() >= deadline => return None,
                 // The epoch may be another one by now.
-                _ => drop(self.member.look().await),
+                _ => drop(self.writer.look().await),
             }
             tokio::time::sleep(AGAIN_PAUSE).await;
         }
@@ -139,16 +139,16 @@ impl Sealer {
 
     async fn ask(&mut self, at: Option<Timestamp>) -> (Outcome, Option<pb::SealMutableTileableResponse>) {
         let request = pb::SealMutableTileableRequest {
-            session_id: self.member.caller.session.clone(),
-            name: self.member.shared.name.clone(),
+            session_id: self.writer.caller.session.clone(),
+            name: self.writer.shared.name.clone(),
             timestamp_ns: at.map(|at| at.0),
             ..Default::default()
         };
-        let tensor = self.member.shared.tensor.clone();
+        let tensor = self.writer.shared.tensor.clone();
         let call = Call::Tensor { tensor, act: TensorAct::Seal { at } };
         let send = |mut mars: Mars| async move { mars.seal_mutable_tileable(request).await };
         let done = |_: &pb::SealMutableTileableResponse| Ok(Reply::Done);
-        self.member.caller.record(call, SEAL_LIMIT, send, done, missing_or_busy).await
+        self.writer.caller.record(call, SEAL_LIMIT, send, done, missing_or_busy).await
     }
 
     /// What is sealed stays as it is: another seal is refused, and so are writes; and it is read in both ways.
@@ -156,36 +156,36 @@ impl Sealer {
         if let Some(Sealed { at, chunks }) = sealed {
             let other = Some(Timestamp(at.map_or(1, |at| at.0 + 1)));
             drop(self.ask(other).await);
-            self.member.look().await;
-            let epoch = self.member.epoch();
-            self.member.write(epoch).await;
+            self.writer.look().await;
+            let epoch = self.writer.epoch();
+            self.writer.write(epoch).await;
             for (place, key) in (0..CELLS / CHUNK_CELLS).zip(&chunks) {
-                let cells = fetch::sealed(&mut self.member.caller, key).await;
-                self.member.note_sealed(place, &cells.map_err(Status::unavailable));
-                self.member.read(place, at).await;
-                self.member.read(place, None).await;
+                let cells = fetch::sealed(&mut self.writer.caller, key).await;
+                self.writer.note_sealed(place, &cells.map_err(Status::unavailable));
+                self.writer.read(place, at).await;
+                self.writer.read(place, None).await;
             }
         }
-        if self.member.caller.random.random_bool(0.5) {
+        if self.writer.caller.random.random_bool(0.5) {
             self.delete().await;
         }
     }
 
     async fn delete(&mut self) {
         let request = pb::DeleteMutableTileableRequest {
-            session_id: self.member.caller.session.clone(),
-            name: self.member.shared.name.clone(),
+            session_id: self.writer.caller.session.clone(),
+            name: self.writer.shared.name.clone(),
             ..Default::default()
         };
-        let tensor = self.member.shared.tensor.clone();
+        let tensor = self.writer.shared.tensor.clone();
         let call = Call::Tensor { tensor, act: TensorAct::Delete };
         let send = |mut mars: Mars| async move { mars.delete_mutable_tileable(request).await };
         let done = |answer: &pb::DeleteMutableTileableResponse| {
             Ok(if answer.deleted { Reply::Done } else { Reply::Refused(Refusal::Missing) })
         };
-        let (outcome, _) = self.member.caller.record(call, LIMIT, send, done, missing).await;
+        let (outcome, _) = self.writer.caller.record(call, LIMIT, send, done, missing).await;
         if outcome.acknowledged() {
-            self.member.look().await;
+            self.writer.look().await;
         }
     }
 }

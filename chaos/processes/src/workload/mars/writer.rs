@@ -38,14 +38,14 @@ pub(super) struct Shared {
 }
 
 /// A client, and what it knows of stores.
-pub(super) struct Member {
+pub(super) struct Writer {
     pub(super) caller: Caller,
     pub(super) shared: Arc<Shared>,
     stores: Stores,
     batches: u64,
 }
 
-impl Member {
+impl Writer {
     pub(super) fn new(caller: Caller, shared: Arc<Shared>) -> Self {
         Self { caller, shared, stores: Stores::default(), batches: 0 }
     }
