@@ -116,7 +116,7 @@ impl Graphs<'_> {
         let fails = self.client.dice.random_ratio(1, 8);
         let (mut nodes, mut numbers): (Vec<pb::ChunkNode>, Vec<u64>) = (Vec::new(), Vec::new());
         for place in 0..count {
-            let number = self.client.dice.random_range(1..1000);
+            let number = self.client.dice.random_range(1..1000_u64);
             let before = nodes.len().checked_sub(1);
             let other = before.map(|before| self.client.dice.random_range(0..=before));
             let read: Vec<usize> = before.into_iter().chain(other).collect();
