@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 use tripod_bench::BenchCommand;
 use tripod_chaos::scenario::{self, ListArgs, ReplayArgs, RunArgs, TotalsArgs};
+use tripod_processes::played::{self, PLAYED_WORKER};
 use tripod_simulation::SimulationArgs;
 
 /// The load generator shares its cores with what it measures, and the system's allocator would cost it a
@@ -35,9 +36,22 @@ enum Command {
     Replay(ReplayArgs),
     /// Add up the reports of many runs.
     Totals(TotalsArgs),
+    /// Play a worker that makes chunks for Mars, for a run that this program does elsewhere.
+    #[command(name = PLAYED_WORKER, hide = true)]
+    Worker(PlayedWorker),
     /// Measure, beside a peer in the same run.
     #[command(subcommand)]
     Bench(BenchCommand),
+}
+
+/// Where a played worker is, and where it finds the cluster.
+#[derive(clap::Args)]
+struct PlayedWorker {
+    #[arg(long, value_name = "IP")]
+    host: String,
+
+    #[arg(long, value_name = "HOST:PORT,...", value_delimiter = ',')]
+    endpoints: Vec<String>,
 }
 
 /// Whole clusters in one thread each, from one seed each.
@@ -89,6 +103,9 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
             }
             Command::Replay(args) => scenario::replay(args).await,
             Command::Totals(args) => scenario::totals(&args),
+            Command::Worker(PlayedWorker { host, endpoints }) => {
+                played::run(endpoints, host).await.map(|()| ExitCode::SUCCESS)
+            }
             Command::Bench(command) => tripod_bench::run(command).await.map(|()| ExitCode::SUCCESS),
         }
     };

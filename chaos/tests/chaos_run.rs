@@ -106,6 +106,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("scheduler", "`cargo xtask test`: half a minute of it"),
     ("scheduler-peers", "`cargo xtask test`: half a minute of it"),
     ("mindspore", "`cargo xtask test`: half a minute of it"),
+    ("mars", "`cargo xtask test`: half a minute of it"),
     ("mindspore-dynamic", "`cargo xtask test`: half a minute of `mindspore`"),
 ];
 

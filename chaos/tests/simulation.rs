@@ -48,6 +48,9 @@ fn honest_schedulers_pass_and_judge_something() {
         assert!(report.passed, "{report}");
         let judged = report.judged;
         assert!(judged.attempts > 0 && judged.results > 0 && judged.schedulers > 0, "{report}");
+        for what in ["results of graphs that were read", "tensors that were sealed"] {
+            assert!(report.counts.get(what).is_some_and(|count| *count > 0), "no {what}: {report}");
+        }
         let died = report.counts.keys().any(|kind| kind.starts_with("peers that"));
         assert_eq!(died, seed % 3 != 0, "{report}");
     }

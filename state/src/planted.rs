@@ -25,10 +25,14 @@ pub enum Bug {
     RankTwice,
     /// Of events that are to be told, some are skipped.
     EventLost,
+    /// A graph that is stopped is cancelled, also after it has succeeded.
+    GraphEndsTwice,
+    /// What is sealed may be sealed once more, as of another time.
+    SealedTwice,
 }
 
 impl Bug {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::StaleReads,
         Self::EarlyAcknowledgement,
         Self::ForgottenVote,
@@ -37,6 +41,8 @@ impl Bug {
         Self::DoubleApply,
         Self::RankTwice,
         Self::EventLost,
+        Self::GraphEndsTwice,
+        Self::SealedTwice,
     ];
 
     /// As it is written on command lines.
@@ -51,6 +57,8 @@ impl Bug {
             Self::DoubleApply => "double-apply",
             Self::RankTwice => "rank-twice",
             Self::EventLost => "event-lost",
+            Self::GraphEndsTwice => "graph-ends-twice",
+            Self::SealedTwice => "sealed-twice",
         }
     }
 

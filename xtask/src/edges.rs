@@ -205,7 +205,9 @@ const OURS: &[Ours] = &[
         may: &[
             "tripod-checkers",
             "tripod-coordination",
+            "tripod-dial",
             "tripod-gateway",
+            "tripod-mars",
             "tripod-native",
             "tripod-port",
             "tripod-proto",

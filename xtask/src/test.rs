@@ -134,12 +134,13 @@ fn build() -> Result<()> {
 
 /// With these seeds every fault that they know happens (a test of `chaos/src/scenario` pins it), so that no short run of
 /// each is needed. Real processes under faults: everything at once, then schedulers, whose workers and stores need machines
-/// of their own, and then clusters of MindSpore.
+/// of their own, then clusters of MindSpore, and then graphs and mutable tensors of Mars.
 fn disturbed() -> Result<()> {
     cargo::run(chaos(&["mixed", "--seed", "4", "--minutes", MINUTES])?)?;
     cargo::run(chaos(&["scheduler", "--seed", "1841", "--minutes", SCHEDULER_MINUTES])?)?;
     cargo::run(chaos(&["scheduler-peers", "--seed", "11", "--minutes", SCHEDULER_MINUTES])?)?;
-    cargo::run(chaos(&["mindspore", "--seed", "33", "--minutes", SCHEDULER_MINUTES])?)
+    cargo::run(chaos(&["mindspore", "--seed", "33", "--minutes", SCHEDULER_MINUTES])?)?;
+    cargo::run(chaos(&["mars", "--seed", "270", "--minutes", SCHEDULER_MINUTES])?)
 }
 
 /// It takes the time that others leave: they wait for processes, networks and disks, and it for nothing.

@@ -17,11 +17,13 @@
 //! | [`fault`] | what is done to a cluster while clients use it |
 //! | [`open_files`] | how many files may be open, before thousands of sockets are |
 //! | [`attack`] | what hostile and broken clients do, and a well-behaved one beside them |
+//! | [`played`] | workers that make chunks for Mars, as processes of the program that runs all this |
 //! | [`workload`] | clients that use it meanwhile, and write down what they were told |
 
 pub mod attack;
 pub mod cluster;
 pub mod fault;
 pub mod open_files;
+pub mod played;
 pub mod proxy;
 pub mod workload;

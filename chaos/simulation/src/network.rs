@@ -91,6 +91,13 @@ pub(crate) fn to_peers() -> tripod_ray::Connect {
     })
 }
 
+/// How a node's engine of Mars reaches stores.
+pub(crate) fn to_stores() -> tripod_mars::Connect {
+    std::sync::Arc::new(|endpoint| {
+        Box::pin(async move { endpoint.connect_with_connector(tower::service_fn(dial)).await })
+    })
+}
+
 /// An accepted connection of a client.
 pub(crate) struct Accepted(TcpStream, End);
 

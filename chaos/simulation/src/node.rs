@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tripod_coordination::Coordination;
+use tripod_dial::{Dialler, Rule};
 use tripod_gateway::{Consistency, FrontEnds, Gateway, JobBinding, Parts, PortKind};
+use tripod_mars::Mars;
 use tripod_native::Native;
 use tripod_proto::tripod::v1::cluster_client::ClusterClient;
 use tripod_proto::tripod::v1::{JoinRequest, ListMembersRequest};
@@ -299,10 +301,13 @@ impl Site {
         let gateway = Gateway::over(Arc::new(backend), parts);
         let binding = JobBinding::Named("default".to_owned());
         let scheduler = Scheduler::with_patience(&gateway, PATIENCE).connecting(network::to_peers());
+        // Connections are the simulation's, so nobody dials.
+        let mars = Mars::new(&gateway, &Dialler::new(Rule::any())).connecting(network::to_stores());
         let front_ends = FrontEnds::of(vec![
             Box::new(Coordination::new(gateway.clone())),
             Box::new(Native::alone(gateway.clone())),
             Box::new(scheduler),
+            Box::new(mars),
         ]);
         let routes = front_ends.routes(PortKind::Client, &binding);
         // They end with the host's runtime.

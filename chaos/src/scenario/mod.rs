@@ -227,6 +227,21 @@ pub const SCENARIOS: &[Scenario] = &[
         workloads: &[Workload::Registers, Workload::DynamicCluster],
     },
     Scenario {
+        name: "mars",
+        about: "Graphs and mutable tensors of Mars; nodes, workers, stores and whole machines are killed.",
+        kinds: &[
+            Kind::KillLeader,
+            Kind::KillFollower,
+            Kind::DeposeLeader,
+            Kind::KillWorker,
+            Kind::KillStore,
+            Kind::KillMachine,
+            Kind::IsolateLeader,
+            Kind::Mute,
+        ],
+        workloads: &[Workload::Registers, Workload::Mars],
+    },
+    Scenario {
         name: "hostile",
         about: "Clients that mean no good, of every kind, beside the others; and nodes are killed.",
         kinds: &[Kind::KillLeader, Kind::KillFollower],
@@ -243,6 +258,11 @@ impl Scenario {
     /// Whether it needs the scheduler's workers and stores.
     fn has_scheduler(&self) -> bool {
         self.workloads.contains(&Workload::Scheduler)
+    }
+
+    /// Whether it needs stores, and workers that make chunks.
+    fn has_mars(&self) -> bool {
+        self.workloads.contains(&Workload::Mars)
     }
 
     /// Whether nodes of MindSpore come to it.
@@ -281,8 +301,13 @@ mod tests {
     use tripod_processes::fault::Subsystem;
 
     /// What `cargo xtask test` runs: scenario, seed, seconds. They are chosen there, by this test.
-    const LONG_RUNS: [(&str, u64, u64); 4] =
-        [("mixed", 4, 180), ("scheduler", 1841, 30), ("scheduler-peers", 11, 30), ("mindspore", 33, 30)];
+    const LONG_RUNS: [(&str, u64, u64); 5] = [
+        ("mixed", 4, 180),
+        ("scheduler", 1841, 30),
+        ("scheduler-peers", 11, 30),
+        ("mindspore", 33, 30),
+        ("mars", 270, 30),
+    ];
 
     /// Changes of the members are left out: each takes long, and none of them is a fault.
     fn faults(name: &str, seed: u64, seconds: u64) -> BTreeSet<&'static str> {

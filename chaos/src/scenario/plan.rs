@@ -67,6 +67,7 @@ pub(super) enum Kind {
     ClockJump,
     KillWorker,
     KillStore,
+    KillMachine,
     /// Somebody comes, goes, or gets another part to play.
     Member(Wish),
     /// The same, less often.
@@ -222,7 +223,7 @@ impl Kind {
                 (Fault::FailFlush { target: anybody, passes }, random.random_range(1_000..5_000))
             }
             Self::FullDisk => (Fault::FullDisk(anybody), random.random_range(1_000..8_000)),
-            Self::KillWorker | Self::KillStore => self.draw_peer(random),
+            Self::KillWorker | Self::KillStore | Self::KillMachine => self.draw_peer(random),
             Self::Member(wish) | Self::Seldom(wish) => {
                 (Fault::Members { wish, chance: random.random() }, random.random_range(1_000..4_000))
             }
@@ -241,6 +242,7 @@ impl Kind {
         let (chance, lasts_ms) = (random.random(), random.random_range(500..6_000));
         match self {
             Self::KillStore => (Fault::KillStore { chance }, lasts_ms),
+            Self::KillMachine => (Fault::KillMachine { chance }, lasts_ms),
             _ => (Fault::KillWorker { chance }, lasts_ms),
         }
     }

@@ -108,6 +108,9 @@ pub async fn run_scenario(scenario: &Scenario, options: &Options, out: &Path) ->
     if scenario.has_scheduler() {
         setting.driver_host = stage.start_peers()?.host(0);
     }
+    if scenario.has_mars() {
+        stage.start_mars()?;
+    }
     if scenario.has_attackers() {
         setting.aim = Some(Aim::at(&stage.cluster).await?);
     }

@@ -79,6 +79,15 @@ impl Stage {
         Ok(self.peers.insert(peers))
     }
 
+    /// The same for Mars.
+    ///
+    /// # Errors
+    /// As [`Self::start_peers`].
+    pub(super) fn start_mars(&mut self) -> anyhow::Result<()> {
+        self.peers = Some(Peers::start_mars(&self.cluster, &self.data.join("peers"))?);
+        Ok(())
+    }
+
     /// The cluster as faults see it.
     pub(super) fn arena(&mut self) -> Arena<'_> {
         let mut arena = Arena::new(&mut self.cluster, self.shim.as_ref(), self.disks.as_ref());

@@ -4,7 +4,7 @@ use tripod_raft::Chance;
 
 /// Does work that takes long without giving way, on a thread of its own. In a simulation, which has one thread, the
 /// caller does it. `None` if it panicked, or if the runtime is ending.
-pub(crate) async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+pub async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     if Chance::is_seeded() {
         return Some(work());
     }

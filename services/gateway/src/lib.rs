@@ -54,6 +54,7 @@ mod renewal;
 mod session;
 mod submit;
 
+pub use aside::aside;
 pub use awake::{Awake, Moment};
 pub use backend::{Admin, Future, Replica};
 pub use class::by_class;

@@ -8,6 +8,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tonic::Status;
+use tripod_gateway::aside;
 use tripod_state::ids::JobId;
 
 use crate::limits::{TILINGS_MAX, TILINGS_WAITING_MAX};
@@ -34,7 +35,7 @@ impl Turns {
         }
     }
 
-    /// Does some work for a session, on a thread of its own.
+    /// Does some work for a session, on a thread of its own, unless this is a simulation.
     ///
     /// # Errors
     /// Those of the work; or too much is waiting.
@@ -54,12 +55,12 @@ impl Turns {
         let own = own.acquire_owned().await.map_err(closed)?;
         let turn = Arc::clone(&self.running).acquire_owned().await.map_err(closed)?;
         // The turns end with the work, also if nobody waits for it any more.
-        let done = tokio::task::spawn_blocking(move || {
+        let done = aside(move || {
             let _turns = (own, turn);
             work()
         });
-        done.await.unwrap_or_else(|error| {
-            tracing::error!(%error, "a graph could not be tiled");
+        done.await.unwrap_or_else(|| {
+            tracing::error!("a graph could not be tiled");
             Err(Status::internal("the graph could not be tiled; please report this"))
         })
     }

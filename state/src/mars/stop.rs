@@ -9,6 +9,7 @@ use crate::mars::graph::{GraphError, GraphState};
 use crate::mars::ids::{GraphName, GraphNo};
 use crate::mars::limits::{CANCEL_GRACE_MS, UPLOAD_IDLE_MS};
 use crate::mars::refusal::Refusal;
+use crate::planted::{Bug, is_planted};
 
 impl Act<'_> {
     /// One that has ended stays as it is.
@@ -17,6 +18,9 @@ impl Act<'_> {
         let state = graph.head.state;
         if state == GraphState::Preparing {
             return Ok(Answer::Stopped { state: self.stop_draft(number) });
+        }
+        if is_planted(Bug::GraphEndsTwice) && state == GraphState::Succeeded {
+            self.mars.change_head(number, |graph| graph.head.state = GraphState::Cancelled);
         }
         if !state.is_terminal() && state != GraphState::Cancelling {
             self.cancel_rest(number);

@@ -17,6 +17,7 @@
 //! | [`lock`] | one holder for each token, and no holder that was overtaken writes |
 //! | [`kept`] | what was acknowledged is there at the end |
 //! | [`scheduled`] | each task that was accepted has the right result, or a reason why not |
+//! | [`mars`] | graphs of Mars come to one end and what they make is right; mutable tensors lose nothing and take nothing stale |
 //! | [`mindspore`] | nodes of MindSpore have one rank each, and hear in one order what all were told |
 //! | [`release`] | whoever reads a key that was written is answered soon |
 
@@ -30,6 +31,7 @@ pub mod kept;
 pub mod linear;
 pub mod list;
 pub mod lock;
+pub mod mars;
 pub mod mindspore;
 pub mod release;
 mod rules;
@@ -60,5 +62,6 @@ pub fn check_all(history: &History, rules: &Rules) -> Vec<Checked> {
         release::check(history, rules),
         scheduled::check(history, rules),
         mindspore::check(history, rules),
+        mars::check(history, rules),
     ]
 }

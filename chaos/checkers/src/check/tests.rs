@@ -23,6 +23,7 @@ fn every_checker_says_something_of_its_own() {
         "release",
         "scheduled",
         "mindspore",
+        "mars",
     ];
     assert_eq!(names, expected);
     assert!(checks.iter().all(|check| check.held() && check.examined == 0), "{checks:?}");
@@ -69,6 +70,12 @@ fn checkers_do_not_disturb_each_other() {
     for rank in [0, 1] {
         let call = Call::Node { node: node.clone(), act: crate::history::Act::ReadRank };
         done(call, Reply::Rank(crate::history::Rank(rank)));
+    }
+    let graph = crate::history::GraphName::from("s/g");
+    for state in [crate::history::GraphState::Succeeded, crate::history::GraphState::Failed] {
+        let seen = crate::history::GraphSeen { state, progress_millionths: None };
+        let call = Call::Graph { graph: graph.clone(), act: crate::history::GraphAct::Look };
+        done(call, Reply::Graph(seen));
     }
     now += 1_000_000;
     let waits = recorder.invoke(Micros(now), ClientId(2), Call::Read { key: Key::from("w") });

@@ -5,8 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Act, Barrier, ClusterNode, Element, Fence, Generation, Incarnation, Job, Key, NodeId, Stamp, TaskId,
-    Value, Version, Work,
+    Act, Barrier, ClusterNode, Element, Fence, Generation, GraphAct, GraphName, Incarnation, Job, Key,
+    NodeId, Stamp, TaskId, TensorAct, TensorName, Value, Version, Work,
 };
 
 /// A call, whatever protocol carried it. The protocol's repetitions of one call are one call here.
@@ -89,6 +89,11 @@ pub enum Call {
     /// What a node of MindSpore does or hears; how it is answered stands with each [`Act`].
     Node { node: ClusterNode, act: Act },
 
+    /// What a client does with a graph of Mars; how it is answered stands with each [`GraphAct`].
+    Graph { graph: GraphName, act: GraphAct },
+    /// The same with a mutable tensor: [`TensorAct`].
+    Tensor { tensor: TensorName, act: TensorAct },
+
     /// Asks one node for the digest of its state. [`super::Reply::Digest`].
     ReadDigest { node: NodeId },
 }
@@ -122,6 +127,8 @@ impl Call {
             Self::ReadResult { .. } => "read-result",
             Self::ReadScheduler => "read-scheduler",
             Self::Node { act, .. } => act.kind(),
+            Self::Graph { act, .. } => act.kind(),
+            Self::Tensor { act, .. } => act.kind(),
             Self::ReadDigest { .. } => "read-digest",
         }
     }
@@ -142,6 +149,8 @@ impl Call {
             | Self::WriteGuarded { .. }
             | Self::Submit { .. } => true,
             Self::Node { act, .. } => act.writes(),
+            Self::Graph { act, .. } => act.writes(),
+            Self::Tensor { act, .. } => act.writes(),
             Self::Read { .. }
             | Self::ReadList { .. }
             | Self::ReadCounter { .. }
@@ -206,6 +215,8 @@ impl fmt::Display for Call {
             Self::ReadResult { work } => write!(f, "read the result of task {work}"),
             Self::ReadScheduler => f.write_str("look at the scheduler"),
             Self::Node { node, act } => write!(f, "{node} {act}"),
+            Self::Graph { graph, act } => write!(f, "graph {graph}: {act}"),
+            Self::Tensor { tensor, act } => write!(f, "tensor {tensor}: {act}"),
             Self::ReadDigest { node } => write!(f, "read the digest of node {node}"),
         }
     }

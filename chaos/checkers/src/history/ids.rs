@@ -133,6 +133,35 @@ number! {
     LifeId(u64)
 }
 
+number! {
+    /// What the bytes of a graph of Mars are told apart by.
+    Content(u64)
+}
+number! {
+    /// A stream of what becomes of a graph, as its client numbers it.
+    StreamId(u64)
+}
+number! {
+    /// Which opening of a mutable tensor: it rises when sealing has failed.
+    Epoch(u64)
+}
+number! {
+    /// A cell of a mutable tensor, by its place in C order.
+    Cell(u64)
+}
+number! {
+    /// When something was written, as its client says; nanoseconds, signed as on the wire.
+    Timestamp(i64)
+}
+
+text! {
+    /// A graph of Mars: its session and its key.
+    GraphName
+}
+text! {
+    /// A mutable tensor of Mars: its session and its name.
+    TensorName
+}
 text! {
     /// Whatever is stored under one name: a register, an append list or a counter. Unique in the run: whoever
     /// uses several jobs puts the job's name in front.

@@ -13,7 +13,7 @@
 //! # Modules
 //! | module | what |
 //! |---|---|
-//! | `call`, `mindspore`, `outcome`, `operation`, `ids` | the vocabulary |
+//! | `call`, `mars`, `mindspore`, `outcome`, `operation`, `ids` | the vocabulary |
 //! | `fault` | what was injected meanwhile |
 //! | `recorder` | shared by all clients of a run |
 //! | `record`, `lines` | the whole, and its lines of JSON |
@@ -22,6 +22,7 @@ mod call;
 mod fault;
 mod ids;
 mod lines;
+mod mars;
 mod mindspore;
 mod operation;
 mod outcome;
@@ -33,9 +34,11 @@ mod tests;
 pub use call::Call;
 pub use fault::Fault;
 pub use ids::{
-    Barrier, ClientId, Element, Fence, Generation, Incarnation, Job, Key, LifeId, LogIndex, Micros, NodeId,
-    NodeName, OperationId, Rank, Round, Sequence, SessionId, Stamp, TaskId, Value, Version, Work,
+    Barrier, Cell, ClientId, Content, Element, Epoch, Fence, Generation, GraphName, Incarnation, Job, Key,
+    LifeId, LogIndex, Micros, NodeId, NodeName, OperationId, Rank, Round, Sequence, SessionId, Stamp,
+    StreamId, TaskId, TensorName, Timestamp, Value, Version, Work,
 };
+pub use mars::{GraphAct, GraphSeen, GraphState, TensorAct, TensorSeen, TensorState};
 pub use mindspore::{Act, ClusterNode, ClusterRole, ListedNode};
 pub use operation::Operation;
 pub use outcome::{

@@ -4,7 +4,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Element, Fence, Generation, Incarnation, LogIndex, NodeId, Rank, TaskId, Value, Version};
+use super::{
+    Element, Fence, Generation, GraphSeen, Incarnation, LogIndex, NodeId, Rank, TaskId, TensorSeen, Value,
+    Version,
+};
 
 /// How a call ended, as the client saw it.
 ///
@@ -60,6 +63,10 @@ pub enum Reply {
     Scheduler(SchedulerSeen),
     /// The rank of a node of MindSpore.
     Rank(Rank),
+    /// How a graph of Mars is.
+    Graph(GraphSeen),
+    /// How a mutable tensor is.
+    Tensor(TensorSeen),
     /// The domain said no.
     Refused(Refusal),
 }
@@ -166,6 +173,12 @@ pub enum Refusal {
     Fenced,
     /// The task was declared dead because nothing was heard of it.
     Dead,
+    /// It is not there.
+    Missing,
+    /// It is in a state in which that cannot be done.
+    Busy,
+    /// The epoch is another one, or is sealed.
+    Stale,
 }
 
 impl Outcome {
@@ -258,6 +271,8 @@ impl fmt::Display for Reply {
                 write!(f, "{objects} objects, {open} tasks open, {again} begun again")
             }
             Self::Rank(rank) => write!(f, "rank {rank}"),
+            Self::Graph(seen) => write!(f, "{seen}"),
+            Self::Tensor(seen) => write!(f, "{seen}"),
             Self::Refused(Refusal::Exists) => f.write_str("refused: it exists"),
             Self::Refused(Refusal::VersionMismatch { current: Some(current) }) => {
                 write!(f, "refused: it has version {current}")
@@ -267,6 +282,9 @@ impl fmt::Display for Reply {
             }
             Self::Refused(Refusal::Fenced) => f.write_str("refused: the task has another life"),
             Self::Refused(Refusal::Dead) => f.write_str("refused: the task was declared dead"),
+            Self::Refused(Refusal::Missing) => f.write_str("refused: it is not there"),
+            Self::Refused(Refusal::Busy) => f.write_str("refused: not in its present state"),
+            Self::Refused(Refusal::Stale) => f.write_str("refused: the epoch is another one, or is sealed"),
         }
     }
 }

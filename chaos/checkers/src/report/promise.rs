@@ -19,6 +19,9 @@ pub(super) fn promise(checker: &str) -> &'static str {
         "mindspore" => {
             "nodes of MindSpore have one rank each, hear what was told to all in one order, and that all have finished"
         }
+        "mars" => {
+            "graphs come to one end, with the right value; mutable tensors lose no acknowledged write, and take none that is stale"
+        }
         "liveness" => "after the faults the cluster serves again, within the bounds below",
         "processes" => "no node ends, or goes on with damaged data, that was not made to",
         "membership" => {

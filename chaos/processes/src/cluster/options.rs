@@ -97,6 +97,9 @@ impl ClusterOptions {
     }
 }
 
+/// What the program is called that runs all this.
+const CHAOS: &str = "tripod-chaos";
+
 /// The `tripod` binary: `TRIPOD_BIN`, else beside the running program, else one directory up (tests
 /// run from `deps/`).
 ///
@@ -116,6 +119,21 @@ pub fn find_tripod() -> anyhow::Result<PathBuf> {
              benchmarks), or set TRIPOD_BIN",
             here.display()
         )
+    })
+}
+
+/// The program that plays workers: this one, else `tripod-chaos` beside it, else one directory up, as tests need it.
+///
+/// # Errors
+/// There is none.
+pub fn find_chaos() -> anyhow::Result<PathBuf> {
+    let here = std::env::current_exe().context("where this program lies")?;
+    if here.file_name().is_some_and(|name| name == CHAOS) {
+        return Ok(here);
+    }
+    let near = here.ancestors().skip(1).take(2).map(|directory| directory.join(CHAOS));
+    near.into_iter().find(|path| path.is_file()).with_context(|| {
+        format!("no `{CHAOS}` near {}; build it with `cargo build -p {CHAOS}`", here.display())
     })
 }
 

@@ -150,6 +150,10 @@ pub enum Fault {
     KillStore {
         chance: u64,
     },
+    /// SIGKILL to an object store and all workers of its machine within a few milliseconds.
+    KillMachine {
+        chance: u64,
+    },
     /// The members change; whom it is about, `chance` says.
     Members {
         wish: Wish,
@@ -183,7 +187,7 @@ enum Undo {
     Nothing,
     Start(Vec<u64>),
     Resume(u64),
-    StartPeer(Seat),
+    StartPeers(Vec<Seat>),
     HealDisk {
         node: u64,
         failed_before: u64,
@@ -219,6 +223,7 @@ impl Fault {
             Self::Refuse(_) => "refuse-connections",
             Self::KillWorker { .. } => "kill-worker",
             Self::KillStore { .. } => "kill-store",
+            Self::KillMachine { .. } => "kill-machine",
             Self::Members { wish, .. } => wish.kind(),
             Self::PowerCut { .. } => "power-cut",
             Self::PowerCutAll { .. } => "power-cut-all",
@@ -260,7 +265,7 @@ impl Fault {
             | Self::Slow { .. }
             | Self::Loss { .. }
             | Self::Refuse(_) => Subsystem::Network,
-            Self::KillWorker { .. } | Self::KillStore { .. } => Subsystem::Peers,
+            Self::KillWorker { .. } | Self::KillStore { .. } | Self::KillMachine { .. } => Subsystem::Peers,
             Self::Members { .. } => Subsystem::Members,
         }
     }
@@ -324,7 +329,7 @@ impl Begun {
                     arena.cluster.restart(node)?;
                 }
             }
-            Undo::StartPeer(seat) => peers::start(seat, arena)?,
+            Undo::StartPeers(seats) => peers::start(seats, arena)?,
             Undo::Resume(node) => arena.cluster.resume(node)?,
             Undo::HealDisk { node, failed_before } => disk::heal(node, failed_before, arena).await?,
             Undo::FindOut(damaged) => rot::find_out(damaged, arena).await?,

@@ -13,6 +13,7 @@
 //! | `attackers` | one attack after the other, of all kinds |
 //! | `scheduler` | drivers of a scheduler: tasks, chains and trees of tasks, what they put, what comes of it |
 //! | `mindspore` | nodes of MindSpore's clusters, of both protocols |
+//! | `mars` | sessions of Mars: graphs of chunks, and mutable tensors |
 //! | `finals` | what everything holds when all is over |
 //! | `dialect` | the dialects that they speak |
 //! | `wire` | one attempt at one node, and what its end means |
@@ -24,6 +25,7 @@ mod finals;
 mod gangs;
 mod lists;
 mod locks;
+mod mars;
 mod mindspore;
 mod registers;
 mod scheduler;
@@ -52,6 +54,8 @@ pub enum Workload {
     DynamicCluster,
     /// Nodes of MindSpore's parameter server.
     ParameterServer,
+    /// Needs stores, and workers that are played.
+    Mars,
     /// Means no good.
     Attackers,
 }
@@ -81,6 +85,7 @@ impl Workload {
             Self::Scheduler => scheduler::start(setting, clients),
             Self::DynamicCluster => mindspore::start_dynamic(setting, clients),
             Self::ParameterServer => mindspore::start_server(setting, clients),
+            Self::Mars => mars::start(setting, clients),
             Self::Attackers => attackers::start(setting, clients),
         }
     }

@@ -12,8 +12,19 @@ use super::value::Value;
 use super::worker::Worker;
 
 /// The names and numbers of results of those that every worker has. Others are exported by drivers.
-pub(super) const FUNCTIONS: [(&str, u64); 8] =
-    [("make", 1), ("sum", 1), ("pair", 2), ("tree", 1), ("wrap", 1), ("fail", 1), (SLOW, 1), ("nest", 1)];
+pub(super) const FUNCTIONS: [(&str, u64); 9] = [
+    ("make", 1),
+    ("sum", 1),
+    ("pair", 2),
+    ("tree", 1),
+    ("wrap", 1),
+    ("fail", 1),
+    (SLOW, 1),
+    ("nest", 1),
+    (CHUNK, 1),
+];
+/// Makes a chunk for Mars.
+pub(super) const CHUNK: &str = "tripod.mars.chunk";
 /// Takes longer than others: what is behind it is given back.
 pub(super) const SLOW: &str = "slow";
 /// How the names of those begin that drivers export, again and again: each time it is another version.
@@ -57,12 +68,17 @@ impl<'a> Running<'a> {
             match argument {
                 Value::Number(number) => sum = sum.wrapping_add(*number),
                 Value::Holding(_) => {}
+                Value::Chunk { number, fails: false } => sum = sum.wrapping_add(*number),
+                Value::Chunk { fails: true, .. } => {
+                    let text = "the chunk fails".to_owned();
+                    return Ok(vec![Output::Value(Value::Error { lost: false, text })]);
+                }
                 Value::Error { .. } => return Ok(vec![Output::Value(argument.clone())]),
             }
         }
         let value = |number| Output::Value(Value::Number(number));
         Ok(match name {
-            "make" | "sum" | SLOW => vec![value(sum)],
+            "make" | "sum" | SLOW | CHUNK => vec![value(sum)],
             "pair" => vec![value(sum), value(sum.wrapping_add(1))],
             "tree" => vec![Output::Object(self.tree(sum).await?)],
             "wrap" => vec![self.wrap(sum).await?],

@@ -7,6 +7,7 @@
 //! | `store`, `shelf`, `value` | an object store and what it holds |
 //! | `worker`, `function` | a worker and what it executes |
 //! | `driver` | submits, reads and judges |
+//! | `mars` | sessions of Mars on the same stores and workers: graphs, and mutable tensors without their cells |
 //! | `life`, `harm` | ends, pauses, lost orders |
 
 mod beat;
@@ -15,6 +16,7 @@ mod driver;
 mod function;
 mod harm;
 mod life;
+mod mars;
 mod shelf;
 mod store;
 mod value;
@@ -127,9 +129,11 @@ pub(super) async fn run(setting: &Setting) {
     });
     let drivers = futures::future::join_all(drivers.collect::<Vec<_>>());
     let harming = harm.run(client.sibling(ClientId(54)), machine.losses);
+    let callers = [55, 56].map(|id| client.sibling(ClientId(id)));
+    let sessions = mars::run(&machine, callers);
     tokio::select! {
         biased;
-        () = async { drivers.await; until_empty(client).await } => {}
+        () = async { futures::join!(drivers, sessions); until_empty(client).await } => {}
         () = harming => {}
         () = async { while peers.next().await.is_some() {} } => {}
     }

@@ -10,6 +10,7 @@ use rand::RngExt as _;
 use tokio::sync::mpsc;
 use tonic::transport::Server;
 use tonic::{Request, Response, Status};
+use tripod_proto::mars::v1::worker_server::WorkerServer;
 use tripod_proto::metadata;
 use tripod_proto::ray as pb;
 use tripod_proto::ray::obj_store_client::ObjStoreClient;
@@ -22,6 +23,7 @@ use tripod_proto::tripod::v1::{RayCall, RayFetchFailedRequest};
 use super::beat::Beats;
 use super::calls::{Calls, Gone, call};
 use super::life::{Fate, Life};
+use super::mars;
 use super::shelf::{Report, Shelf};
 use super::value::{Value, of_node};
 use super::{JOB, Machine};
@@ -49,8 +51,13 @@ pub(super) async fn live(machine: &Machine, port: u16, client: Client, life: Lif
     let _end = Ending { machine, address, shelf: Arc::clone(&shelf) };
     let (orders, ordered) = mpsc::unbounded_channel();
     let service = Service { shelf: Arc::clone(&shelf), orders, life: life.clone() };
+    let chunks =
+        mars::Chunks { shelf: Arc::clone(&shelf), life: life.clone(), witness: machine.witness.clone() };
     let Ok(incoming) = network::connections(port, life.end()).await else { return };
-    let serving = Server::builder().add_service(ObjStoreServer::new(service)).serve_with_incoming(incoming);
+    let serving = Server::builder()
+        .add_service(ObjStoreServer::new(service))
+        .add_service(WorkerServer::new(chunks))
+        .serve_with_incoming(incoming);
     let (beats, _good_until) = Beats::new(Kind::Store, id);
     let (beating, fetching) = (calls.client.sibling_here(), calls.client.sibling_here());
     tokio::select! {

@@ -14,6 +14,11 @@ pub(super) enum Value {
     Number(u64),
     /// The id of another object.
     Holding(u64),
+    /// What a task of Mars is to make of its inputs.
+    Chunk {
+        number: u64,
+        fails: bool,
+    },
     Error {
         /// It was lost, and not made: its function did not fail.
         lost: bool,

@@ -12,6 +12,7 @@ use tripod_proto::tripod::v1::{RayCall, RayRun};
 use super::super::beat;
 use super::super::calls::{Calls, Gone, call, decrement};
 use super::super::function::{Output, Running, SLOW, holding, is_exported};
+use super::super::mars;
 use super::super::shelf::Refused;
 use super::super::value::Value;
 use super::Worker;
@@ -41,6 +42,15 @@ impl Back {
             Self::Elsewhere => "tasks that were given back for workers of another store",
         }
     }
+}
+
+/// An argument that stands in the task.
+fn by_value(value: &pb::Obj) -> Value {
+    if let Some(node) = &value.pyobj_data {
+        return mars::chunk_of(&node.data);
+    }
+    let data = value.int_data.as_ref().map(|int| int.data).unwrap_or_default();
+    Value::Number(data.cast_unsigned())
 }
 
 impl Worker<'_> {
@@ -98,10 +108,7 @@ impl Worker<'_> {
                     Ok(got) => got,
                     Err(why) => return Ok(Err(why)),
                 },
-                Some(value) => {
-                    let data = value.int_data.as_ref().map(|int| int.data).unwrap_or_default();
-                    Value::Number(data.cast_unsigned())
-                }
+                Some(value) => by_value(value),
             });
         }
         Ok(Ok(arguments))
