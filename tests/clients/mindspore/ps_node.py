@@ -52,8 +52,8 @@ FUNCTION = "RKSt8functionIFvvEE"
 
 # What the library tells its program, by its own numbers.
 NODE_TIMEOUT, READY_FOR_SCALE_OUT, READY_FOR_SCALE_IN, SCALE_OUT_DONE, SCALE_IN_DONE = 1, 3, 4, 5, 6
-# Which of the program's own events are steps.
-EVENTS = range(1, 8)
+# Which of the program's own events are steps. Number 2 is none of them: it says that a node is lost.
+EVENTS = (1, 3, 4, 5)
 
 SERVER, SCHEDULER = 0, 2
 NO_RANK = 0xFFFFFFFF

@@ -11,6 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tripod_processes::cluster::Cluster;
 use tripod_tests::python::Script;
+use tripod_tests::wait;
 
 use super::gang::{create, not_yet, tripod};
 use crate::cases::{leader, nodes_in};
@@ -26,6 +27,8 @@ const BEGIN_LIMIT: Duration = Duration::from_secs(240);
 const TOLD_LIMIT: Duration = Duration::from_secs(60);
 /// One that leaves waits for five seconds.
 const END_LIMIT: Duration = Duration::from_secs(60);
+/// What a node of 2.0.0 says whenever it has connected to its scheduler.
+const CONNECTED: &str = "The connection to scheduler has be established";
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 
 /// The nodes of MindSpore and their cluster.
@@ -61,7 +64,8 @@ pub(super) async fn run(python: &Path, folder: &Path) -> Result<String> {
     servers.cluster.kill(node)?;
     servers.cluster.restart(node)?;
     servers.cluster.wait_until_ready().await?;
-    servers.event(2).await?;
+    servers.event(3).await?;
+    servers.connected_again().await?;
 
     servers.scale(&["--leave", SERVERS[1]])?;
     servers.all(TOLD_LIMIT, |step| step["step"] == "scaled" && step["out"] == false).await?;
@@ -116,9 +120,17 @@ impl Servers {
             stream.write_all(&frame(event)).await?;
             stream.read_u8().await
         };
-        let told = tokio::time::timeout(tripod_tests::wait::scaled(ANSWER_LIMIT), telling).await;
+        let told = tokio::time::timeout(wait::scaled(ANSWER_LIMIT), telling).await;
         told.context("an event has no answer")?.context("an event is not taken")?;
         self.all(TOLD_LIMIT, |step| step["event"] == event).await
+    }
+
+    /// Waits until every node has found its scheduler again. It notices that it is gone by its third heartbeat, and one that
+    /// registers before, as scaling makes it do, ends when it hears nothing.
+    async fn connected_again(&mut self) -> Result<()> {
+        let again = |node: &Script| node.output().matches(CONNECTED).count() > 1;
+        let all = || Ok(self.nodes.iter().all(again).then_some(()));
+        wait::until("connections of all nodes", TOLD_LIMIT, all).await
     }
 
     fn scale(&self, to: &[&str]) -> Result<String> {
