@@ -127,7 +127,7 @@ impl Servers {
 
     /// Waits until every node has found its scheduler again. It notices that it is gone by its third heartbeat, and one that
     /// registers before, as scaling makes it do, ends when it hears nothing.
-    async fn connected_again(&mut self) -> Result<()> {
+    async fn connected_again(&self) -> Result<()> {
         let again = |node: &Script| node.output().matches(CONNECTED).count() > 1;
         let all = || Ok(self.nodes.iter().all(again).then_some(()));
         wait::until("connections of all nodes", TOLD_LIMIT, all).await
