@@ -105,14 +105,18 @@ const MINDSPORES: [&str; 2] = ["2.10.0", "2.0.0"];
 
 /// Each environment takes almost three gigabytes, so the older one is for those who ask for it.
 #[rustfmt::skip] // A table is read by its columns.
-const OF_MINDSPORE: [Row<mindspore::Part, 2>; 3] = {
-    use mindspore::Part::{Agent, AttachedKilled, Away, LeaderKilled, Recovery, Rounds, Undisturbed};
+const OF_MINDSPORE: [Row<mindspore::Part, 2>; 4] = {
+    use mindspore::Part::{
+        Agent, AttachedKilled, Away, LeaderKilled, ParameterServer, Recovery, Rounds, Undisturbed,
+    };
     [
         // 2.10.0 2.0.0
         Row([Every, All], &[LeaderKilled]),
         Row([All,   All], &[Undisturbed, AttachedKilled, Agent, Away, Rounds]),
         // A 2.0 that comes back waits in `init` for the other one, whose AllReduce has failed by then.
         Row([All,   Never], &[Recovery]),
+        // No later release has such nodes.
+        Row([Never, All], &[ParameterServer]),
     ]
 };
 
@@ -359,6 +363,7 @@ mod tests {
             "xds program 0.9.2",
             "tensorflow 2.12.0 scenarios",
             "mindspore 2.0.0 rounds",
+            "mindspore 2.0.0 parameter server",
         ] {
             assert!(all.contains(name) && !default.contains(name), "{name}");
         }

@@ -116,6 +116,9 @@ pub enum BenchCommand {
         /// Compare with the scheduler of the MindSpore that this Python interpreter has, 2.10.0 or another from 2.7 on.
         #[arg(long, value_name = "PYTHON")]
         vs_mindspore: Option<PathBuf>,
+        /// The same for nodes of the parameter server, whose scheduler is in the library of 2.0.0 and in no later one.
+        #[arg(long, value_name = "PYTHON")]
+        vs_parameter_server: Option<PathBuf>,
         #[command(flatten)]
         output: Output,
     },
@@ -200,8 +203,9 @@ pub async fn run(command: BenchCommand) -> anyhow::Result<()> {
         BenchCommand::Gang { output } => (vec![gang::run().await?], output),
         BenchCommand::Membership { amounts, output } => (vec![membership::run(amounts).await?], output),
         BenchCommand::Tasks { amount, output } => (vec![tasks::run(amount).await?], output),
-        BenchCommand::Mindspore { amounts, vs_mindspore, output } => {
-            (vec![mindspore::run(amounts, vs_mindspore.as_deref()).await?], output)
+        BenchCommand::Mindspore { amounts, vs_mindspore, vs_parameter_server, output } => {
+            let (dynamic, parameter_server) = (vs_mindspore.as_deref(), vs_parameter_server.as_deref());
+            (vec![mindspore::run(amounts, mindspore::Peers { dynamic, parameter_server }).await?], output)
         }
         BenchCommand::Builds { before, only, rounds, output } => {
             (vec![builds::run(rounds, &before, &only).await?], output)

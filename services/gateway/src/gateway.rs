@@ -126,6 +126,14 @@ impl Gateway {
         Ok(self.submitter.submit(command).await?.reply)
     }
 
+    /// [`Self::submit`], held for so long: for what its caller would otherwise submit once more, and might be done twice.
+    ///
+    /// # Errors
+    /// [`Outage`].
+    pub async fn submit_within(&self, command: Command, hold: Duration) -> Result<Reply, Outage> {
+        Ok(self.submitter.submit_within(command, hold).await?.reply)
+    }
+
     /// Opens a session for a client at this address, and gives [`Answer::Session`]. Holds while there is no leader.
     ///
     /// # Errors

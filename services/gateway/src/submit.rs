@@ -69,11 +69,20 @@ impl Submitter {
 
     /// Submits a command in this gateway's session.
     pub(crate) async fn submit(&self, command: Command) -> Result<Applied, Outage> {
+        self.submit_within(command, self.patience).await
+    }
+
+    /// The same with another patience.
+    pub(crate) async fn submit_within(
+        &self,
+        command: Command,
+        patience: Duration,
+    ) -> Result<Applied, Outage> {
         if let Some(refused) = self.too_long(&command) {
             return Ok(refused);
         }
         let mut envelope = Envelope { stamp: None, command: self.fit(command) };
-        let mut hold = self.hold();
+        let mut hold = Hold::new(self.backend.as_ref(), &self.calls, patience);
         if is_repeatable(&envelope.command) {
             let _turn = hold.turn(&self.turns, || command_bytes(&envelope.command)).await?;
             return self.send(&envelope, &mut hold, true).await;

@@ -1,8 +1,5 @@
-//! Nodes of MindSpore by the thousand, beside MindSpore's own scheduler: how soon they are a cluster, what they cost while
+//! Nodes of MindSpore by the thousand, beside MindSpore's own schedulers: how soon they are a cluster, what they cost while
 //! they only beat, how soon all hear of an event, and what they notice of a leader that dies.
-//!
-//! Of MindSpore's own only the scheduler of the dynamic cluster can be compared: its wheels have no program of that of the
-//! parameter server.
 
 mod dynamic;
 mod failover;
@@ -22,7 +19,7 @@ use tripod_processes::open_files;
 
 use super::Section;
 use super::stats::Samples;
-use upstream::Upstream;
+use upstream::{Scheduled, Upstream};
 
 /// How long an answer may take: everybody comes at once, on few cores.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -63,6 +60,15 @@ impl Amounts {
     }
 }
 
+/// Interpreters whose MindSpore is compared with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Peers<'a> {
+    /// For the scheduler of the dynamic cluster.
+    pub(super) dynamic: Option<&'a Path>,
+    /// For that of the parameter server.
+    pub(super) parameter_server: Option<&'a Path>,
+}
+
 /// A line of the table.
 struct Row {
     what: String,
@@ -80,13 +86,13 @@ impl Row {
 }
 
 /// Runs everything once, with so many rounds of what is compared.
-pub(super) async fn run(amounts: Amounts, python: Option<&Path>) -> anyhow::Result<Section> {
+pub(super) async fn run(amounts: Amounts, peers: Peers<'_>) -> anyhow::Result<Section> {
     open_files::raise_for(amounts.files())?;
     let mut cluster = Cluster::start(ClusterOptions::tripod()?.with_mindspore()).await?;
     let mut rows = Vec::new();
-    let version = registrations(&cluster, amounts, python, &mut rows).await?;
+    let version = registrations(&cluster, amounts, peers.dynamic, &mut rows).await?;
     if amounts.nodes > 0 {
-        rows.extend(server::run(&cluster, amounts.nodes, amounts.rounds).await?);
+        rows.extend(server::run(&cluster, amounts.nodes, amounts.rounds, peers.parameter_server).await?);
     }
     rows.extend(idle::run(&cluster, amounts.connections).await?);
     rows.extend(failover::run(&mut cluster, amounts.trials).await?);
@@ -124,7 +130,7 @@ async fn registrations(
             measure_ours().await?;
         }
         if let Some(python) = python {
-            let upstream = Upstream::start(python, amounts.workers).await?;
+            let upstream = Upstream::start(python, Scheduled::Dynamic { workers: amounts.workers }).await?;
             let (workers, took) = dynamic::form(&upstream.addresses(), amounts.workers).await?;
             eprintln!(
                 "round {round} of {}: {} workers at mindspore: {took:.2} s",

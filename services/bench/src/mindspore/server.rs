@@ -1,5 +1,6 @@
 //! Nodes of the parameter server: how soon they know of each other, and how soon all hear of an event.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,6 +12,7 @@ use tokio::time::Instant;
 use tripod_load::mindspore::{Failure, Node, Role, Told};
 use tripod_processes::cluster::Cluster;
 
+use super::upstream::{Scheduled, Upstream};
 use super::{AT_ONCE, LIMIT, Row};
 use crate::stats::Samples;
 
@@ -49,34 +51,57 @@ impl Ears {
     }
 }
 
-/// Forms a cluster again and again, and lets one node of the last tell all something.
-pub(super) async fn run(cluster: &Cluster, nodes: u32, rounds: u64) -> anyhow::Result<Vec<Row>> {
-    let mut seconds = Samples::default();
-    let mut latencies_ms = Vec::new();
+/// Forms a cluster again and again, in turn with MindSpore's own scheduler if there is one, and lets one node of the last of
+/// ours tell all something.
+pub(super) async fn run(
+    cluster: &Cluster,
+    nodes: u32,
+    rounds: u64,
+    python: Option<&Path>,
+) -> anyhow::Result<Vec<Row>> {
+    let servers = (nodes / SERVERS_OF).max(1).min(nodes);
+    let (mut ours, mut theirs) = (Samples::default(), Samples::default());
+    let (mut latencies_ms, mut version) = (Vec::new(), None);
     for round in 1..=rounds {
-        let servers = (nodes / SERVERS_OF).max(1).min(nodes);
-        let job = super::job(cluster, &format!("server-{round}"), nodes - servers, servers).await?;
-        let ears = Arc::new(Ears::default());
-        let (mut gang, took) = form(&job.addresses, nodes, servers, &ears).await?;
-        eprintln!("round {round} of {rounds}: {nodes} nodes of the parameter server: {took:.2} s");
-        seconds.push(took);
-        if round == rounds {
-            latencies_ms = events(&mut gang, &ears).await?;
+        // Whoever goes first may find the machine busier; the order rotates.
+        for is_ours in [round % 2 == 1, round % 2 == 0] {
+            let ears = Arc::new(Ears::default());
+            if is_ours {
+                let job = super::job(cluster, &format!("server-{round}"), nodes - servers, servers).await?;
+                let (mut gang, took) = form(&job.addresses, nodes, servers, &ears).await?;
+                eprintln!("round {round} of {rounds}: {nodes} nodes of the parameter server: {took:.2} s");
+                ours.push(took);
+                if round == rounds {
+                    latencies_ms = events(&mut gang, &ears).await?;
+                }
+                job.delete().await?;
+            } else if let Some(python) = python {
+                let scheduled = Scheduled::ParameterServer { workers: nodes - servers, servers };
+                let upstream = Upstream::start(python, scheduled).await?;
+                let (_gang, took) = form(&upstream.addresses(), nodes, servers, &ears).await?;
+                eprintln!("round {round} of {rounds}: {nodes} nodes at mindspore's own: {took:.2} s");
+                theirs.push(took);
+                version = Some(upstream.version.clone());
+            }
         }
-        job.delete().await?;
     }
     latencies_ms.sort_by(f64::total_cmp);
     let at = |quantile: f64| {
         let place = (latencies_ms.len() as f64 * quantile) as usize;
         latencies_ms.get(place.min(latencies_ms.len().saturating_sub(1))).copied().unwrap_or(f64::NAN)
     };
-    Ok(vec![
-        Row::new(
-            format!(
-                "{nodes} nodes of the parameter server: from the first connection until all know of each other"
-            ),
-            format!("{:.2} s ({:.2}..{:.2})", seconds.median(), seconds.min(), seconds.max()),
+    let mut formed = Row::new(
+        format!(
+            "{nodes} nodes of the parameter server: from the first connection until all know of each other"
         ),
+        format!("{:.2} s ({:.2}..{:.2})", ours.median(), ours.min(), ours.max()),
+    );
+    if let Some(version) = version {
+        formed.peer = format!("{:.2} s ({version})", theirs.median());
+        formed.ratio = format!("{:.2}x", ours.median_ratio(&theirs));
+    }
+    Ok(vec![
+        formed,
         Row::new(
             format!("an event until one of {nodes} nodes hears it, p99 (p50), of {EVENTS} events"),
             format!("{:.1} ms ({:.1} ms)", at(0.99), at(0.5)),

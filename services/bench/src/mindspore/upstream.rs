@@ -1,4 +1,4 @@
-//! MindSpore's own scheduler of the dynamic cluster, as the peer.
+//! MindSpore's own schedulers, as the peers.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,11 +10,35 @@ use tokio::net::TcpStream;
 use tokio::time::Instant;
 use tripod_processes::cluster::{NodeProcess, ReservedPorts};
 
-const SCRIPT: &str = include_str!("serve_mindspore.py");
+const DYNAMIC: &str = include_str!("serve_mindspore.py");
+const PARAMETER_SERVER: &str = include_str!("serve_parameter_server.py");
 /// Importing MindSpore reads hundreds of megabytes.
 const START_PATIENCE: Duration = Duration::from_secs(180);
 /// Pause between two looks.
 const LOOK_PAUSE: Duration = Duration::from_millis(50);
+
+/// Of which cluster, and how many nodes it has.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Scheduled {
+    Dynamic { workers: u32 },
+    ParameterServer { workers: u32, servers: u32 },
+}
+
+impl Scheduled {
+    fn script(self) -> &'static str {
+        match self {
+            Self::Dynamic { .. } => DYNAMIC,
+            Self::ParameterServer { .. } => PARAMETER_SERVER,
+        }
+    }
+
+    fn nodes(self) -> (u32, u32) {
+        match self {
+            Self::Dynamic { workers } => (workers, 0),
+            Self::ParameterServer { workers, servers } => (workers, servers),
+        }
+    }
+}
 
 /// A running scheduler. Dropping it ends it.
 pub(super) struct Upstream {
@@ -27,19 +51,20 @@ pub(super) struct Upstream {
 }
 
 impl Upstream {
-    /// Starts one for so many workers, and waits until it listens.
-    pub(super) async fn start(python: &Path, workers: u32) -> anyhow::Result<Self> {
+    /// Starts one, and waits until it listens.
+    pub(super) async fn start(python: &Path, scheduled: Scheduled) -> anyhow::Result<Self> {
+        let (workers, servers) = scheduled.nodes();
         let port = ReservedPorts::reserve(1)?;
         let address = format!("127.0.0.1:{}", port.first());
         let directory = tempfile::tempdir().context("temporary directory")?;
         let mut command = Command::new(python);
-        command.args(["-c", SCRIPT]).current_dir(directory.path());
+        command.args(["-c", scheduled.script()]).current_dir(directory.path());
         command.envs([
             ("MS_ROLE", "MS_SCHED"),
             ("MS_SCHED_HOST", "127.0.0.1"),
             ("MS_SCHED_PORT", &port.first().to_string()),
             ("MS_WORKER_NUM", &workers.to_string()),
-            ("MS_SERVER_NUM", "0"),
+            ("MS_SERVER_NUM", &servers.to_string()),
             // It would log every registration, and must not lose time by that.
             ("GLOG_v", "3"),
         ]);

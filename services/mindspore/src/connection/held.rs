@@ -9,11 +9,13 @@ use tripod_state::{Command, Envelope, Reply, Stamp, State};
 /// How long a message is held while nobody leads. A node that waits has waited for as long by then; one that has gone is
 /// noticed by its socket.
 const HELD_TIME: Duration = Duration::from_secs(600);
-/// Between two attempts; the gateway holds each for much longer, unless it has no room for what waits.
+/// Between two attempts; the gateway holds one for all of the time, unless it has no room for what waits.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Replicates a command, however long that takes while nobody leads. `stamp` is that of whoever sends it: with one, or if
-/// to do it twice is the same as to do it once (`is_repeatable`), it is sent again when its outcome is unknown.
+/// Replicates a command, however long that takes while nobody leads. `stamp` is that of whoever sends it. Without one the
+/// gateway has one of its own, by which the command takes effect once however often it is sent. Only if that is lost, as after
+/// an outage so long that sessions end, is an outcome unknown before all the time has passed; then a command is sent again if
+/// to do it twice is the same as to do it once (`is_repeatable`).
 pub(crate) async fn submit(
     gateway: &Gateway,
     command: Command,
@@ -25,7 +27,7 @@ pub(crate) async fn submit(
         let command = command.clone();
         let reply = match stamp {
             Some(_) => gateway.submit_stamped(Envelope { stamp, command }).await,
-            None => gateway.submit(command).await,
+            None => gateway.submit_within(command, HELD_TIME.saturating_sub(began.elapsed())).await,
         };
         match reply {
             Err(outage)

@@ -32,8 +32,6 @@ pub(crate) async fn converse(
 ) -> Result<(), Ended> {
     let mut waiting = VecDeque::<Received<Marked>>::new();
     let mut under_way: Option<Going<'_, Result<Option<Bytes>, Ended>>> = None;
-    // While the leader is told that a node lives, nothing is new in that it still does.
-    let mut telling: Option<Going<'_, ()>> = None;
     let mut is_open = true;
     loop {
         if under_way.is_none()
@@ -53,7 +51,6 @@ pub(crate) async fn converse(
                 }
             }
             () = stopping.overdue(), if under_way.is_some() => return Err(Ended::Overdue),
-            () = going(&mut telling) => telling = None,
             received = incoming.next::<Marked>(), if is_open && waiting.len() < WAITING_MAX => {
                 let Some(received) = received? else {
                     is_open = false;
@@ -73,8 +70,8 @@ pub(crate) async fn converse(
                 if let Some(answer) = beaten.answer.map(|answer| answer.encode()).or(silent) {
                     outgoing.send(&answer).await?;
                 }
-                if telling.is_none() && let Some(sign) = beaten.sign {
-                    telling = Some(Box::pin(session.pulse().beat(sign)));
+                if let Some(sign) = beaten.sign {
+                    session.pulse().note(sign);
                 }
             }
         }

@@ -11,9 +11,9 @@ use tripod_gateway::{Consistency, Gateway, Outage};
 use tripod_port::CallerAddress;
 use tripod_proto::code::Code;
 use tripod_proto::mindspore::ps_core::{HeartbeatMessage, RegisterMessage};
-use tripod_state::mindspore::cluster::{NodeView, Request};
-use tripod_state::mindspore::{self, Answer};
-use tripod_state::{Command, Reply, Scope, State};
+use tripod_state::mindspore::cluster::{NodeView, Order, Request};
+use tripod_state::mindspore::{self, Answer, Member};
+use tripod_state::{Command, DomainId, Reply, Scope, State, Topic};
 
 use super::answer;
 use super::asked::{Asked, NotUnderstood, Report, registration};
@@ -28,6 +28,8 @@ use crate::wire::{Mark, Word};
 
 /// How long a heartbeat of somebody who is not known here may take: its node waits for an answer for three seconds.
 const STRANGER_TIME: Duration = Duration::from_secs(1);
+/// How long a registration of somebody who is known waits for what the node has answered before: likewise.
+const ECHO_TIME: Duration = Duration::from_secs(1);
 
 pub(crate) struct Session {
     gateway: Gateway,
@@ -132,7 +134,10 @@ impl Session {
             let why = format!("a node of role {role} takes no part; there are 0, servers, and 1, workers");
             return Ok(self.not_registered(frame, &node, Code::MessageRefused, &why));
         };
-        self.lives(&node, (at.0.as_str(), at.1)).await;
+        if let Some(known) = self.lives(&node, (at.0.as_str(), at.1)).await {
+            // In time, or whoever answered has not answered since this process began: nothing of it is on its way.
+            let _ = tokio::time::timeout(ECHO_TIME, self.has_answered(known.member)).await;
+        }
         let reply = self.submit(request, mark, true).await;
         if let Some(word) = of_stamp(mark, &reply) {
             return Err(Ended::Stamp(word));
@@ -164,13 +169,30 @@ impl Session {
         Ok(message)
     }
 
-    /// A process that registers again lives. Whoever leads hears of it before the state does, or would find it silent once
-    /// more.
-    async fn lives(&self, node: &str, at: (&str, u32)) {
+    /// A process that registers again at the same place lives; which one it is, if it is such. Whoever leads hears of it
+    /// before the state does, or would find it silent once more.
+    async fn lives(&self, node: &str, at: (&str, u32)) -> Option<NodeView> {
         let look = |state: &State| state.cluster_node(self.scope, node).ok().flatten();
         let known = self.gateway.read(Consistency::Local, look).await.ok().flatten();
-        if let Some(known) = known.filter(|known| (known.ip.as_str(), known.port) == at) {
-            self.pulse.beat(self.sign_of(&known)).await;
+        let known = known.filter(|known| (known.ip.as_str(), known.port) == at)?;
+        self.pulse.told(self.sign_of(&known)).await;
+        Some(known)
+    }
+
+    /// Resolves when it stands in the log that a node has answered who belongs to the cluster, if it is to be told. A node that
+    /// registers again may have lost that and is told once more; but an answer that comes into the log behind the registration
+    /// would say that it was.
+    async fn has_answered(&self, member: Member) {
+        let is_told = |state: &State| {
+            let orders = state.cluster_orders_of(self.scope.job, member).map(|node| node.orders);
+            !orders.into_iter().flatten().any(|order| matches!(order, Order::Metadata { .. }))
+        };
+        // Before the looks: what changes later is noticed. What this node knows may be old, but for the first.
+        let mut changes = self.gateway.watch(Topic::Domain(DomainId::Mindspore, self.scope.job));
+        let mut told = self.gateway.read(Consistency::Linearizable, is_told).await;
+        while matches!(told, Ok(false)) {
+            changes.changed().await;
+            told = self.gateway.read(Consistency::Local, is_told).await;
         }
     }
 

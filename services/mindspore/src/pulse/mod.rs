@@ -2,11 +2,13 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `conversation`, `wire` | how it is told |
+//! | `gathered` | heartbeats, which nobody waits for, gathered for a moment |
+//! | `conversation`, `wire` | how they are told |
 //! | `heard` | the leader's memory |
 //! | `switches` | what servers have answered to what an operator told them all |
 
 mod conversation;
+mod gathered;
 mod heard;
 mod switches;
 mod wire;
@@ -21,11 +23,13 @@ use tripod_state::mindspore::Member;
 use tripod_state::mindspore::cluster::Incarnation;
 
 use self::conversation::Beats;
+use self::gathered::Gathered;
 use self::wire::{Heard, Report};
 
 pub(crate) use self::heard::PeerMemory;
 
-/// How long a heartbeat waits for the leader. Its node waits for an answer for 10 s, and sends the next one anyway.
+/// How long a sign of life waits for the leader. A node that registers waits for an answer for longer, and one that beats
+/// sends the next one anyway.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// One sign of life.
@@ -42,20 +46,29 @@ pub(crate) type Peer = (Member, Option<Incarnation>);
 
 /// The telling side, on every node. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Pulse(Batches<Beats>);
+pub(crate) struct Pulse {
+    asking: Batches<Beats>,
+    gathered: Gathered,
+}
 
 impl Pulse {
     /// Must be called within a tokio runtime.
     pub(crate) fn start(gateway: Gateway) -> Self {
-        Self(Batches::start(Beats::new(gateway)))
+        let gathered = Gathered::start(gateway.clone());
+        Self { asking: Batches::start(Beats::new(gateway)), gathered }
     }
 
-    /// Tells the leader of one sign of life. If there is none, nobody counts what it did not hear.
-    pub(crate) async fn beat(&self, beat: Beat) {
-        match tokio::time::timeout(PATIENCE, self.0.ask(beat)).await {
+    /// Tells the leader of a heartbeat, soon and with others. Nobody waits for that.
+    pub(crate) fn note(&self, beat: Beat) {
+        self.gathered.note(beat);
+    }
+
+    /// Has the leader know of one sign of life. If there is no leader, nobody counts what it did not hear.
+    pub(crate) async fn told(&self, beat: Beat) {
+        match tokio::time::timeout(PATIENCE, self.asking.ask(beat)).await {
             Ok(Ok(())) => {}
-            Ok(Err(outage)) => tracing::debug!(%outage, "a heartbeat of a MindSpore node is not told"),
-            Err(_) => tracing::debug!("a heartbeat of a MindSpore node is not told in time"),
+            Ok(Err(outage)) => tracing::debug!(%outage, "a sign of life of a MindSpore node is not told"),
+            Err(_) => tracing::debug!("a sign of life of a MindSpore node is not told in time"),
         }
     }
 }

@@ -148,7 +148,7 @@ impl Session {
         let look = |state: &State| state.topology_node(self.scope, node).ok().flatten();
         let known = self.gateway.read(Consistency::Local, look).await.ok().flatten();
         if let Some(known) = known {
-            self.pulse.beat(Beat::Topology { job: self.scope.job, member: known.member }).await;
+            self.pulse.told(Beat::Topology { job: self.scope.job, member: known.member }).await;
         }
     }
 
@@ -169,7 +169,7 @@ impl Session {
             );
             return Ok(None);
         };
-        self.pulse.beat(Beat::Topology { job: self.scope.job, member }).await;
+        self.pulse.note(Beat::Topology { job: self.scope.job, member });
         Ok(Some(answer::beat(frame, &view)))
     }
 
@@ -212,7 +212,7 @@ impl Session {
     /// Replicates a request, however long that takes while nobody leads. With a stamp it takes effect once.
     async fn submit(&self, request: &Request, stamp: Option<Stamp>) -> Result<Reply, Outage> {
         let command = mindspore::Command::Topology { scope: self.scope, request: request.clone() };
-        // What is in doubt may be done twice, if that is the same as once.
+        // Of an entry the same is written: a node that was not told has to hope for nothing else, as there is no answer.
         let is_repeatable = matches!(request, Request::Register { .. } | Request::Write { .. });
         held::submit(&self.gateway, Command::Mindspore(command), stamp, is_repeatable).await
     }

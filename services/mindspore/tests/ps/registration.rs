@@ -1,6 +1,14 @@
 //! How nodes come together.
 
-use tripod_proto::mindspore::ps_core::{HeartbeatMessage, NodeCommand, NodeRole, RegisterMessage};
+use std::time::Duration;
+
+use prost::Message as _;
+use tokio::time::{Instant, sleep};
+use tripod_proto::mindspore::ps_core::{
+    HeartbeatMessage, NodeCommand, NodeRole, RegisterMessage, RegisterRespMessage,
+};
+use tripod_state::mindspore::Decision;
+use tripod_state::mindspore::cluster::Echo;
 
 use crate::nodes::{NO_RANK, Node, formed};
 use crate::support::Cluster;
@@ -96,4 +104,40 @@ async fn what_is_asked_of_a_scheduler_of_2_0_and_is_not_done_is_answered_with_no
         assert_eq!(worker.line.ask(command, "anything").await, "", "{command:?}");
     }
     assert_eq!(worker.state().await, "CLUSTER_READY", "and ends nothing");
+}
+
+/// A worker and a server that are there and have not been told of each other yet.
+async fn untold() -> (Cluster, Node, Node) {
+    let cluster = Cluster::of(1, 1).await;
+    let mut worker = Node::worker(&cluster, "wrk", 4000);
+    let mut server = Node::server(&cluster, "srv-0", 5000);
+    assert_eq!((worker.register().await, server.register().await), (0, 0));
+    (cluster, worker, server)
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_registers_again_while_its_answer_is_on_its_way_into_the_log_is_told_of_the_others_once_more() {
+    let (cluster, _worker, mut server) = untold().await;
+    // All were told, and what they have answered is in no log yet.
+    let recipients = cluster.backend.state().cluster_orders(cluster.scope.job);
+    let echo = |member, incarnation, order| Echo { member, incarnation, order };
+    let echoes: Vec<Echo> =
+        recipients.iter().map(|node| echo(node.member, node.incarnation, node.orders[0])).collect();
+    assert_eq!(echoes.len(), 2);
+    let again = server.registration().encode_to_vec();
+    let register = server.line.say(NodeCommand::Register.into(), 0, again).await;
+    sleep(Duration::from_millis(200)).await;
+    cluster.decide(Decision::Echoed { echoes }).await.unwrap();
+    let registered = RegisterRespMessage::decode(server.line.answer(&register).await).unwrap();
+    assert_eq!(registered.rank_id, 0);
+    assert_eq!(cluster.tell().await, ["srv-0 learns of all, starting"], "whatever it was told before");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_registration_waits_for_no_answer_that_does_not_come() {
+    let (cluster, _worker, mut server) = untold().await;
+    let began = Instant::now();
+    assert_eq!(server.register().await, 0);
+    assert!(began.elapsed() < Duration::from_secs(2), "its node waits for three seconds");
+    assert_eq!(cluster.tell().await.len(), 2);
 }

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
+use tripod_gateway::Mishap;
+use tripod_state::mindspore::{self, topology};
+use tripod_state::{Command, Envelope};
 
 use crate::support::{Cluster, of_2_0};
 
@@ -34,4 +37,39 @@ async fn a_port_that_stops_answers_what_it_can_and_ends_connections_between_mess
     assert_eq!(idle.hear().await, None);
     assert_eq!(waiting.hear().await, None, "nobody knows what becomes of it");
     tasks.join_next().await.unwrap().unwrap();
+}
+
+/// Whether it writes that value.
+fn writes(envelope: &Envelope, wanted: &str) -> bool {
+    let command = match &envelope.command {
+        Command::Retried(command) => &**command,
+        command => command,
+    };
+    let Command::Mindspore(mindspore::Command::Topology { request, .. }) = command else { return false };
+    matches!(request, topology::Request::Write { value, .. } if value == wanted.as_bytes())
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_entry_that_was_long_in_doubt_is_not_written_over_what_others_have_written_since() {
+    let cluster = Cluster::of(1).await;
+    let (mut one, mut other) = (cluster.connect(), cluster.connect());
+    let (began, mut attempts) = (Instant::now(), 0);
+    cluster.backend.set_mishaps(move |envelope| {
+        if !writes(envelope, "1") {
+            return Mishap::Success;
+        }
+        attempts += 1;
+        match attempts {
+            // It is done, and whoever asked for it is not told, nor for long.
+            1 => Mishap::UnknownButApplied,
+            _ if began.elapsed() < LONG => Mishap::UnknownAndLost,
+            _ => Mishap::Success,
+        }
+    });
+    one.write("a", "1").await;
+    sleep(LONG / 2).await;
+    other.write("a", "2").await;
+    assert_eq!(other.read("a").await.1, "2");
+    sleep(LONG).await;
+    assert_eq!(one.read("a").await.1, "2", "which it reads behind its own entry");
 }

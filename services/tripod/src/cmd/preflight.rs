@@ -64,6 +64,10 @@ pub(crate) struct PreflightArgs {
     /// Ports on which jobs are served
     #[arg(long, value_name = "FIRST-LAST", default_value = "8000-8099")]
     job_ports: PortRange,
+
+    /// Ports on which nodes of MindSpore find their jobs
+    #[arg(long, value_name = "FIRST-LAST")]
+    mindspore_ports: Option<PortRange>,
 }
 
 /// What is printed as JSON. Fields may be added, never renamed.
@@ -99,6 +103,7 @@ fn plan(args: PreflightArgs, global: &Global) -> Plan {
         data: args.data,
         node: args.node,
         job_ports: args.client.is_some().then_some(args.job_ports),
+        mindspore_ports: args.mindspore_ports,
         client: args.client,
         peer: args.peer,
         http: args.http,

@@ -11,7 +11,8 @@ const FILES_LEAST: u64 = 256;
 
 /// How many files and connections the process may have open.
 pub(super) fn open_files(plan: &Plan) -> Check {
-    let ports = plan.job_ports.map_or(0, |range| u64::from(range.count()));
+    let ranges = [plan.job_ports, plan.mindspore_ports].into_iter().flatten();
+    let ports = ranges.map(|range| u64::from(range.count())).sum();
     match getrlimit(Resource::RLIMIT_NOFILE) {
         Ok((soft, hard)) => judge(soft, hard, ports),
         Err(error) => Check::new("open-files", Verdict::Fail, format!("cannot be told: {error}")),

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `disk` | the data directory: may it be written, how fast is a flush, how much is free |
 //! | `ports` | whether the node's own addresses can be listened on |
+//! | `holder` | which program has a port that is taken |
 //! | `running` | whether the node itself runs there already |
 //! | `outgoing` | whether the kernel gives ports of jobs to connections that go out |
 //! | `peers` | whether the others' names resolve, and who answers |
@@ -13,6 +14,7 @@
 
 mod clock;
 mod disk;
+mod holder;
 mod host;
 mod outgoing;
 mod peers;
@@ -37,6 +39,7 @@ pub(crate) struct Plan {
     pub(crate) peer: Option<String>,
     pub(crate) http: Option<String>,
     pub(crate) job_ports: Option<PortRange>,
+    pub(crate) mindspore_ports: Option<PortRange>,
     pub(crate) initial: Option<InitialMembers>,
     /// Client addresses of nodes of the cluster to be joined.
     pub(crate) join: Vec<String>,

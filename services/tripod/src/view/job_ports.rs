@@ -64,7 +64,12 @@ impl JobPortsView {
         let unopened =
             self.own.iter().filter(|(_, port)| !port.reason.is_empty() && !port.address.is_empty());
         let own = unopened.map(|((protocol, node), port)| {
-            format!("node {node} cannot open {} for {protocol}: {}; it tries on", port.address, port.reason)
+            let wire::OwnJobPort { address, reason, .. } = port;
+            let number = address.rsplit_once(':').map_or(address.as_str(), |(_, number)| number);
+            format!(
+                "node {node} cannot open {address} for {protocol}: {reason}; it tries on: free the port \
+                 (`ss -ltnp 'sport = :{number}'` on that machine shows who listens)"
+            )
         });
         closed.chain(behind).chain(own).collect()
     }
@@ -152,6 +157,9 @@ mod tests {
         let view = JobPortsView::of(4, &answers);
         assert!(view.all_open(), "whoever speaks another protocol does not wait for them");
         assert_eq!((view.own("lines"), view.own("words")), (vec!["a:9".into(), "b:9".into()], vec![]));
-        assert_eq!(view.warnings("train"), ["node 3 cannot open c:9 for lines: taken; it tries on"]);
+        let warnings = view.warnings("train");
+        let begin =
+            "node 3 cannot open c:9 for lines: taken; it tries on: free the port (`ss -ltnp 'sport = :9'`";
+        assert!(warnings.len() == 1 && warnings[0].starts_with(begin), "{warnings:?}");
     }
 }

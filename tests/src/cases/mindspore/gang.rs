@@ -49,22 +49,8 @@ impl Gang {
     pub(super) async fn new(python: &Path, folder: &Path) -> Result<Self> {
         let mut cluster = Cluster::start(nodes_in(folder)?.with_mindspore()).await?;
         cluster.wait_for_leader().await?;
-        let endpoints = cluster.endpoints().join(",");
-        tripod(&["--endpoints", &endpoints, "job", "create", JOB, "--tasks", &WORKERS.to_string()])?;
-        let nodes = cluster.ids().count();
-        let addresses = wait::until("the job's ports for MindSpore", OPEN_LIMIT, || {
-            let shown = tripod(&["--endpoints", &endpoints, "job", "show", JOB, "-o", "json"])?;
-            let job: Value =
-                serde_json::from_str(&shown).with_context(|| format!("job show said: {shown}"))?;
-            let found = job["mindspore_addresses"].as_array().into_iter().flatten();
-            let found: Vec<String> = found.filter_map(|address| Some(address.as_str()?.to_owned())).collect();
-            Ok((found.len() == nodes).then_some(found))
-        })
-        .await?;
-        let until = folder.join("finish");
-        if until.exists() {
-            fs::remove_file(&until).with_context(|| format!("cannot remove {}", until.display()))?;
-        }
+        let addresses = create(&cluster, JOB, &["--tasks", &WORKERS.to_string()]).await?;
+        let until = not_yet(folder)?;
         let (python, folder) = (python.to_owned(), folder.to_owned());
         Ok(Self { workers: Vec::new(), agent: None, cluster, addresses, python, folder, until })
     }
@@ -172,6 +158,30 @@ impl Gang {
         ensure!(steps.iter().all(|count| *count == steps[0]), "the workers did {steps:?} steps");
         Ok(format!("{} steps were right", steps[0]))
     }
+}
+
+/// Creates a job of that size; its address for MindSpore at each node, in the order of their ids.
+pub(super) async fn create(cluster: &Cluster, job: &str, size: &[&str]) -> Result<Vec<String>> {
+    let endpoints = cluster.endpoints().join(",");
+    tripod(&[&["--endpoints", &endpoints, "job", "create", job], size].concat())?;
+    let nodes = cluster.ids().count();
+    wait::until("the job's ports for MindSpore", OPEN_LIMIT, || {
+        let shown = tripod(&["--endpoints", &endpoints, "job", "show", job, "-o", "json"])?;
+        let job: Value = serde_json::from_str(&shown).with_context(|| format!("job show said: {shown}"))?;
+        let found = job["mindspore_addresses"].as_array().into_iter().flatten();
+        let found: Vec<String> = found.filter_map(|address| Some(address.as_str()?.to_owned())).collect();
+        Ok((found.len() == nodes).then_some(found))
+    })
+    .await
+}
+
+/// The file that ends the programs, which is not there yet.
+pub(super) fn not_yet(folder: &Path) -> Result<PathBuf> {
+    let until = folder.join("finish");
+    if until.exists() {
+        fs::remove_file(&until).with_context(|| format!("cannot remove {}", until.display()))?;
+    }
+    Ok(until)
 }
 
 fn last_number(worker: &Script) -> Option<u64> {

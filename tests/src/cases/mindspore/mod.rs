@@ -1,7 +1,8 @@
-//! Real MindSpore processes of the dynamic cluster, whose scheduler is a cluster.
+//! Real MindSpore processes whose scheduler is a cluster: of the dynamic cluster, and nodes of the parameter server's.
 
 mod faults;
 mod gang;
+mod parameter_server;
 
 use std::fmt;
 use std::path::Path;
@@ -11,7 +12,7 @@ use anyhow::Result;
 
 use crate::settings::Settings;
 
-/// One test of a release of MindSpore. Two workers call AllReduce and check each result.
+/// One test of a release of MindSpore. But for the last, two workers call AllReduce and check each result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     /// Nothing happens to the nodes.
@@ -28,6 +29,8 @@ pub(crate) enum Part {
     Rounds,
     /// A worker is killed and started again with the node id that it had.
     Recovery,
+    /// Nodes of a parameter server: one more server comes and leaves again, while the leader is killed, and their own node.
+    ParameterServer,
 }
 
 impl Part {
@@ -35,7 +38,7 @@ impl Part {
     pub(super) fn usual_s(self) -> u32 {
         match self {
             Self::Undisturbed | Self::LeaderKilled | Self::AttachedKilled => 60,
-            Self::Agent | Self::Away | Self::Recovery => 90,
+            Self::Agent | Self::Away | Self::Recovery | Self::ParameterServer => 90,
             Self::Rounds => 240,
         }
     }
@@ -59,6 +62,7 @@ impl fmt::Display for Part {
             Self::Away => "all nodes away",
             Self::Rounds => "rounds",
             Self::Recovery => "recovery",
+            Self::ParameterServer => "parameter server",
         })
     }
 }
@@ -74,5 +78,6 @@ pub(super) async fn run(settings: &Settings, release: &str, part: Part, folder: 
         Part::Away => faults::away(python, folder).await,
         Part::Rounds => faults::rounds(python, folder).await,
         Part::Recovery => faults::recovery(python, folder).await,
+        Part::ParameterServer => parameter_server::run(python, folder).await,
     }
 }
