@@ -137,14 +137,28 @@ async fn fetch(
 /// # Errors
 /// [`Trouble`].
 pub(crate) async fn cells(inner: &Arc<Inner>, id: ChunkId, as_of: AsOf) -> Result<Cells, Trouble> {
+    inner.engine()?;
+    let info = current(inner, &id, as_of.epoch, as_of.seal).await?;
+    cells_of(inner, id, &info, as_of).await
+}
+
+/// The same of a tileable as it was described a moment ago.
+///
+/// # Errors
+/// [`Trouble`].
+pub(crate) async fn cells_of(
+    inner: &Arc<Inner>,
+    id: ChunkId,
+    info: &MutableInfo,
+    as_of: AsOf,
+) -> Result<Cells, Trouble> {
     let engine = Arc::clone(inner.engine()?);
     let AsOf { epoch, timestamp_ns, seal, any_owner } = as_of;
-    let info = current(inner, &id, epoch, seal).await?;
-    readable(&info, &id, seal)?;
-    let definition = Definition::of(&info, &id.key)?;
+    readable(info, &id, seal)?;
+    let definition = Definition::of(info, &id.key)?;
     let here = inner.store.address();
-    if !any_owner || !owners(&info, &id).iter().any(|owner| owner == here) {
-        check_first(&info, &id, here)?;
+    if !any_owner || !owners(info, &id).iter().any(|owner| owner == here) {
+        check_first(info, &id, here)?;
     }
     let permit = Arc::clone(&inner.materialised).acquire_owned().await;
     let permit = permit.map_err(|_| Trouble::new(Code::Unavailable, "the store ends"))?;
@@ -155,18 +169,26 @@ pub(crate) async fn cells(inner: &Arc<Inner>, id: ChunkId, as_of: AsOf) -> Resul
         _ => opening.open_chunk(&opened, &described, epoch).map(Some),
     });
     let slot = slot.await.map_err(|error| panicked(&error))??;
+    if slot.is_none() && info.state() == MutableState::Sealed {
+        let text = format!(
+            "chunk {} is sealed, and its records are gone; next: read the tileable that it is",
+            id.key
+        );
+        return Err(Trouble::new(Code::FailedPrecondition, text));
+    }
+    let seal_timestamp_ns = info.seal_timestamp_ns;
     if let Some(slot) = &slot {
         let turn = slot.turn.lock().await;
         if seal {
             // All that was answered is here; what was not may count as well.
             let (engine, id, slot) = (Arc::clone(&engine), id.clone(), Arc::clone(slot));
             let sealed = spawn_blocking(move || {
-                engine.seal(&id, &slot, epoch, info.seal_timestamp_ns)?;
+                engine.seal(&id, &slot, epoch, seal_timestamp_ns)?;
                 engine.confirm(&id, &slot, u64::MAX)
             });
             sealed.await.map_err(|error| panicked(&error))??;
         } else {
-            copying::settle(inner, &id, slot, &info).await?;
+            copying::settle(inner, &id, slot, info).await?;
         }
         drop(turn);
     }
@@ -206,7 +228,7 @@ pub(crate) async fn current(
     Err(MutableError::Epoch { key: id.key.clone(), asked: epoch, is: info.epoch }.into())
 }
 
-fn readable(info: &MutableInfo, id: &ChunkId, seal: bool) -> Result<(), Trouble> {
+pub(crate) fn readable(info: &MutableInfo, id: &ChunkId, seal: bool) -> Result<(), Trouble> {
     let state = info.state();
     if seal && state != MutableState::Sealing {
         let text = format!("chunk {}: the scheduler does not seal epoch {}", id.key, info.epoch);

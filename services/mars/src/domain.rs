@@ -112,6 +112,15 @@ pub(crate) fn mutable(state: &State, scope: Scope, session: &str, name: &str) ->
     state.mars_mutable(scope, session, name)
 }
 
+/// How far mutables are; `None`: there is none of that number.
+pub(crate) fn mutable_states(
+    state: &State,
+    scope: Scope,
+    mutables: &[MutableNo],
+) -> Result<Vec<Option<MutableState>>, Fault> {
+    state.mars_mutable_states(scope, mutables)
+}
+
 /// The mutable of a session that has a chunk of that key. All of the session are looked at: stores ask once for each chunk,
 /// and remember what they are told.
 pub(crate) fn mutable_of_chunk(

@@ -13,6 +13,15 @@ pub struct ChunkId {
     pub key: String,
 }
 
+/// What names of mutable tileables begin with whose chunks are put as wholes. One that is missing is refused when they are
+/// sealed; were it one that is written in place, all of it would be what nobody wrote.
+const FOR_PUTS: &str = "put.";
+
+/// Whether the chunks of a tileable are put as wholes.
+pub(crate) fn is_for_puts(info: &MutableInfo) -> bool {
+    info.name.starts_with(FOR_PUTS)
+}
+
 /// A chunk as the scheduler describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
@@ -30,6 +39,12 @@ impl Definition {
     /// # Errors
     /// [`MutableError::Unsupported`] for frames, [`MutableError::Illegal`] if it is none or too large.
     pub(crate) fn of(info: &MutableInfo, key: &str) -> Result<Self, MutableError> {
+        if is_for_puts(info) {
+            return Err(MutableError::Illegal(format!(
+                "the chunks of {:?} are put as wholes, with PutChunksData, and read once it is sealed",
+                info.name
+            )));
+        }
         if !info.columns.is_empty() {
             return Err(MutableError::Unsupported);
         }

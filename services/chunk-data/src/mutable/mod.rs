@@ -13,6 +13,8 @@
 //! | `records` | a chunk with its file |
 //! | `directory` | the files of a store |
 //! | `engine` | all chunks of a store |
+//! | `puts` | chunks that are put as wholes, each in a file until it is sealed |
+//! | `sweep` | what is kept, and what of it goes |
 //! | `playground` | a chunk without a file, as it is fuzzed |
 
 mod cells;
@@ -22,16 +24,21 @@ mod engine;
 mod error;
 mod frames;
 mod playground;
+mod puts;
 mod record;
 mod records;
+mod sweep;
 
+pub(crate) use definition::is_for_puts;
 pub use definition::{ChunkId, Definition};
 pub use directory::DirectoryError;
 pub use engine::{Engine, Put};
 pub(crate) use engine::{Progress, Slot};
 pub use error::MutableError;
 pub(crate) use playground::Playground;
+pub(crate) use puts::PutWriter;
 pub(crate) use record::Stored;
+pub(crate) use sweep::Held;
 
 #[cfg(test)]
 mod tests;

@@ -4,5 +4,7 @@
 
 mod copies;
 mod mutable;
+mod putting;
 mod reading;
 mod support;
+mod sweeping;
