@@ -3,7 +3,7 @@
 import atexit
 import threading
 
-from . import execution
+from . import execution, put
 from .context import Context
 from .errors import NotExecutedError, SessionError, TripodError
 from .graph import Placed, TensorContent
@@ -30,6 +30,7 @@ class Session:
         self.session_id = session_id
         self.reader = Reader(scheduler, self.workers, session_id, compressions, patience_s)
         self.releases = Releases(scheduler, session_id)
+        self.puts = put.Puts(self, compressions)
         self.context = Context(scheduler, self.workers, session_id)
         self._is_own = is_own
         self._is_open = True
