@@ -37,9 +37,16 @@ pub(crate) struct AsOf {
 /// All cells of a mutable chunk.
 pub(crate) struct Cells {
     pub(crate) definition: Definition,
-    pub(crate) values: Vec<u8>,
+    pub(crate) content: Content,
     /// So many are in memory at a time.
     pub(crate) permit: OwnedSemaphorePermit,
+}
+
+/// What cells are.
+pub(crate) enum Content {
+    /// Elements in C order.
+    Tensor(Vec<u8>),
+    Frame(Chunk),
 }
 
 /// An answer, and what keeps its bytes.
@@ -193,18 +200,25 @@ pub(crate) async fn cells_of(
         drop(turn);
     }
     let read = spawn_blocking(move || {
-        let values = match &slot {
-            Some(slot) => engine.read(&id, slot, timestamp_ns)?,
-            None => definition.defaults(),
+        let content = match (&slot, definition.is_frame()) {
+            (Some(slot), false) => Content::Tensor(engine.read(&id, slot, timestamp_ns)?),
+            (None, false) => Content::Tensor(definition.defaults()),
+            (Some(slot), true) => Content::Frame(engine.read_frame(&id, slot, timestamp_ns)?),
+            (None, true) => Content::Frame(definition.default_frame()),
         };
-        Ok(Cells { definition, values, permit })
+        Ok(Cells { definition, content, permit })
     });
     read.await.map_err(|error| panicked(&error))?
 }
 
 fn part(cells: Cells, index: Option<&Index>) -> Result<Prepared, Trouble> {
-    let Cells { definition, values, permit } = cells;
-    let answer = Answer::tensor(definition.element, &definition.shape, values.into(), index)?;
+    let Cells { definition, content, permit } = cells;
+    let answer = match content {
+        Content::Tensor(values) => {
+            Answer::tensor(definition.element, &definition.shape, values.into(), index)?
+        }
+        Content::Frame(chunk) => Answer::of(chunk, index)?,
+    };
     Ok(Prepared { answer, keep: Box::new(permit) })
 }
 

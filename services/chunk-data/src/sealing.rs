@@ -7,9 +7,9 @@ use tonic::{Code, Status};
 use tripod_proto::mars::v1::{ChunkObject, MutableInfo, SealMutableChunksRequest, SealedChunk};
 
 use crate::layout::{Buffer, Chunk};
-use crate::mutable::{ChunkId, is_for_puts};
+use crate::mutable::{ChunkId, Definition, is_for_puts};
 use crate::put_chunk::PutChunk;
-use crate::reading::{AsOf, Cells, cells_of, current, readable};
+use crate::reading::{AsOf, Cells, Content, cells_of, current, readable};
 use crate::request::check_keys;
 use crate::service::Inner;
 use crate::status::{Trouble, panicked};
@@ -42,10 +42,14 @@ async fn make(inner: &Arc<Inner>, id: ChunkId, epoch: u64, object: u64) -> Resul
         return make_of_put(inner, id, &info, object).await;
     }
     let as_of = AsOf { epoch, timestamp_ns: None, seal: true, any_owner: true };
-    let Cells { definition, values, permit } = cells_of(inner, id, &info, as_of).await?;
+    let Cells { definition, content, permit } = cells_of(inner, id, &info, as_of).await?;
     let described = spawn_blocking(move || {
-        let (element, shape) = (definition.element, definition.shape);
-        Chunk::Tensor { element, shape, values: Buffer::of(values.into()) }.object()
+        let Definition { element, shape, .. } = definition;
+        match content {
+            Content::Tensor(values) => Chunk::Tensor { element, shape, values: Buffer::of(values.into()) },
+            Content::Frame(chunk) => chunk,
+        }
+        .object()
     });
     let (pieces, metadata_offset) = described.await.map_err(|error| panicked(&error))?;
     inner.store.make(object, pieces, metadata_offset).await?;

@@ -15,6 +15,7 @@ use super::directory::{Directory, DirectoryError};
 use super::puts::PutFile;
 use super::records::{Counted, Records, Replayed};
 use super::{ChunkId, Definition, MutableError, Stored};
+use crate::layout::Chunk;
 use crate::limits::MUTABLE_CHUNKS_MAX;
 
 /// All mutable chunks of a store.
@@ -293,14 +294,22 @@ impl Engine {
     ) -> Result<Vec<u8>, MutableError> {
         let mut state = slot.state.lock();
         let cells = &state.records(id)?.cells;
-        Ok(match cells.sealed {
-            // Earlier than that it is what it was.
-            Some(sealed) => cells.as_of(match (sealed, timestamp_ns) {
-                (Some(sealed), Some(asked)) => Some(sealed.min(asked)),
-                (sealed, asked) => sealed.or(asked),
-            }),
-            None => cells.as_of(timestamp_ns),
-        })
+        Ok(cells.as_of(effective(cells, timestamp_ns)))
+    }
+
+    /// The same of a frame.
+    ///
+    /// # Errors
+    /// [`MutableError`].
+    pub(crate) fn read_frame(
+        &self,
+        id: &ChunkId,
+        slot: &Slot,
+        timestamp_ns: Option<i64>,
+    ) -> Result<Chunk, MutableError> {
+        let mut state = slot.state.lock();
+        let cells = &state.records(id)?.cells;
+        cells.frame_as_of(effective(cells, timestamp_ns))
     }
 
     /// How far the chunk is.
@@ -426,6 +435,16 @@ pub(super) fn removed(path: &Path, id: &ChunkId) -> Result<(), MutableError> {
             Err(MutableError::Disk { key: id.key.clone(), why: error.to_string() })
         }
         _ => Ok(()),
+    }
+}
+
+/// As of when a chunk is read that is asked for as of that time.
+fn effective(cells: &Cells, timestamp_ns: Option<i64>) -> Option<i64> {
+    match (cells.sealed, timestamp_ns) {
+        // Earlier than that it is what it was.
+        (Some(Some(sealed)), Some(asked)) => Some(sealed.min(asked)),
+        (Some(sealed), asked) => sealed.or(asked),
+        (None, asked) => asked,
     }
 }
 

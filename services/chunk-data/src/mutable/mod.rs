@@ -7,6 +7,7 @@
 //! | module | what |
 //! |---|---|
 //! | `definition` | what a chunk is |
+//! | `frame` | cells of frames: rows of columns |
 //! | `record` | what stands in a file |
 //! | `frames` | a file as frames, and what is whole of it |
 //! | `cells` | one chunk's batches, pure |
@@ -22,6 +23,7 @@ mod definition;
 mod directory;
 mod engine;
 mod error;
+mod frame;
 mod frames;
 mod playground;
 mod puts;
@@ -35,6 +37,7 @@ pub use directory::DirectoryError;
 pub use engine::{Engine, Put};
 pub(crate) use engine::{Progress, Slot};
 pub use error::MutableError;
+pub use frame::FrameColumn;
 pub(crate) use playground::Playground;
 pub(crate) use puts::PutWriter;
 pub(crate) use record::Stored;

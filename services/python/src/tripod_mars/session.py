@@ -8,6 +8,7 @@ from .context import Context
 from .errors import NotExecutedError, SessionError, TripodError
 from .graph import Placed, TensorContent
 from .mutable import MutableTensor, create_mutable_tensor, get_mutable_tensor
+from .mutable_frame import MutableDataFrame, create_mutable_dataframe, get_mutable_dataframe
 from .reader import PATIENCE_S, Reader
 from .release import Releases
 from .scheduler import Scheduler, new_id
@@ -84,6 +85,19 @@ class Session:
         """One that is there already. Raises `MutableError`."""
         self._check()
         return get_mutable_tensor(self, name)
+
+    def create_mutable_dataframe(
+        self, name, rows, columns, default_values=None, chunk_rows=0, replicas=1, if_not_exist=False
+    ):
+        """A frame that is written in place: see `MutableDataFrame`. `columns` are types by name, `default_values` what rows
+        are that nobody writes, by name: 0, false or no text where it says nothing."""
+        self._check()
+        return create_mutable_dataframe(self, name, rows, columns, default_values, chunk_rows, replicas, if_not_exist)
+
+    def get_mutable_dataframe(self, name) -> MutableDataFrame:
+        """One that is there already. Raises `MutableError`."""
+        self._check()
+        return get_mutable_dataframe(self, name)
 
     def placed(self, key, meta) -> Placed:
         """Where a tileable of the session is."""

@@ -4,9 +4,12 @@ import itertools
 
 import numpy as np
 
+from mars import images
 from tripod_mars import codec, compression, wire
 from tripod_mars.chunk import layout
 from tripod_mars.chunk.crc32c import crc32c
+from tripod_mars.chunk.frame import Column, Frame
+from tripod_mars.chunk.text import Text
 from tripod_mars.dtypes import BY_NAME, BY_NUMBER
 from tripod_mars.workers import WorkerError
 
@@ -20,6 +23,8 @@ class Mutables:
     def __init__(self):
         self.mutables, self.writes, self.seen = {}, {}, set()
         self.next_id = itertools.count(1)
+        # Also those that are sealed.
+        self.frames = {}
         # Chunks that were put, to whom, and how that is refused.
         self.put_chunks, self.uploads, self.no_puts = {}, [], None
 
@@ -46,14 +51,20 @@ class Mutables:
         answer.info.CopyFrom(self.mutables[request.name or "m"])
 
     def _CreateMutableDataFrame(self, request, answer):
-        if request.name in self.mutables:
+        if request.name in self.mutables and not request.if_not_exist:
             self.refuse("ALREADY_EXISTS", f"mutable {request.name} exists")
+        answer.created = request.name not in self.mutables
+        if not answer.created:
+            answer.info.CopyFrom(self.mutables[request.name])
+            return
         info = wire.MutableInfo(id=next(self.next_id), epoch=1, name=request.name, columns=request.columns, state=OPEN)
+        info.default_values.extend(request.default_values)
         size = request.chunk_rows or max(request.rows, 1)
         info.nsplits.add(extents=[min(size, request.rows - at) for at in range(0, request.rows, size)] or [0])
         for place, rows in enumerate(info.nsplits[0].extents):
             info.chunks.add(key=f"m{info.id}-{place}", index=[place], shape=[rows], workers=self.worker_ids)
         self.mutables[info.name] = info
+        self.frames[info.id] = info
         answer.info.CopyFrom(info)
 
     def _GetMutableTileable(self, request, answer):
@@ -73,7 +84,10 @@ class Mutables:
                 self.refuse("ABORTED", "a chunk was not put")
             values = [self.put_chunks.pop(chunk.key) for chunk in info.chunks]
         else:
-            values = [self.as_of(chunk.key, timestamp) for chunk in info.chunks]
+            read = self.frame_as_of if info.columns else self.as_of
+            values = [read(chunk.key, timestamp) for chunk in info.chunks]
+            if info.columns:
+                values = [layout.unpack(memoryview(images.write(value)), 0) for value in values]
         key = f"sealed-{info.id}"
         frame = [{"name": column.name, "dtype": BY_NUMBER[column.dtype]} for column in info.columns]
         target = {
@@ -99,6 +113,30 @@ class Mutables:
                 values[index] = piece.reshape(values[index].shape)
         return values
 
+    def frame_as_of(self, key, timestamp):
+        """The same of a chunk of a frame."""
+        info = next(one for one in self.frames.values() if any(chunk.key == key for chunk in one.chunks))
+        (rows,) = next(chunk.shape for chunk in info.chunks if chunk.key == key)
+        cells = {}
+        for column, default in zip(info.columns, info.default_values):
+            value = getattr(default, default.WhichOneof("value"))
+            cells[column.name] = [value] * rows, [True] * rows
+        for at, _, index, frame in sorted(self.writes.get(key, ()), key=lambda write: write[:2]):
+            if timestamp is not None and at > timestamp:
+                continue
+            for name, column in zip(frame.names, frame.columns):
+                texts = column.values.values() if column.is_text else column.values.tolist()
+                for row, place in enumerate(np.arange(rows)[index].tolist()):
+                    cells[name][0][place] = texts[row].decode() if column.is_text else texts[row]
+                    cells[name][1][place] = column.valid is None or bool(column.valid[row])
+        columns = []
+        for column in info.columns:
+            values, valid = cells[column.name]
+            dtype = BY_NUMBER[column.dtype]
+            values = Text.of(values) if dtype == "text" else np.array(values, BY_NAME[dtype])
+            columns.append(Column(dtype, values, None if all(valid) else np.array(valid)))
+        return Frame([column.name for column in info.columns], columns)
+
     def put(self, address, name, requests, timeout_s):
         """Batches, as a worker takes them."""
         from mars.local import picked
@@ -118,6 +156,12 @@ class Mutables:
                 answer.duplicate_batches += 1
                 continue
             self.seen.add((batch.client_id, batch.batch_no))
+            if info.columns:
+                frame = layout.unpack(memoryview(batch.slab.values), 0)
+                writes = self.writes.setdefault(batch.chunk_key, [])
+                writes.append((batch.timestamp_ns, len(writes), picked(batch.slab.index), frame))
+                answer.accepted_batches += 1
+                continue
             values = np.frombuffer(batch.slab.values, BY_NAME[BY_NUMBER[info.dtype]])
             writes = self.writes[batch.chunk_key]
             writes.append((batch.timestamp_ns, len(writes), picked(batch.slab.index), values))
@@ -146,11 +190,17 @@ class Mutables:
 
     def read_mutable(self, request):
         """Messages of one chunk."""
-        from mars.local import messages
+        from mars.local import messages, picked
 
         chunks = request.chunks
         timestamp = request.timestamp_ns if request.HasField("timestamp_ns") else None
         for key in chunks.chunk_keys:
+            if any(chunk.key == key for info in self.frames.values() for chunk in info.chunks):
+                frame = self.frame_as_of(key, timestamp)
+                if chunks.indexes:
+                    frame = frame.take(np.arange(frame.rows)[picked(chunks.indexes[0])])
+                yield from messages(key, frame)
+                continue
             yield from messages(key, self.as_of(key, timestamp), chunks.indexes[0] if chunks.indexes else None)
 
 
