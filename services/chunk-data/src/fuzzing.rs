@@ -17,7 +17,7 @@ use crate::layout::Chunk;
 use crate::mutable::Playground;
 use crate::request::Batch;
 use crate::service::ChunkData;
-use crate::store::{Object, ObjectError, Store, Usage, Whereabouts, Wish};
+use crate::store::{MutableStates, Object, ObjectError, Store, Usage, Whereabouts, Wish};
 use crate::writing;
 
 /// Bytes of an answer that are read; then its reader goes away.
@@ -71,6 +71,10 @@ impl Store for Same {
             dtype: ElementType::F64.into(),
             ..MutableInfo::default()
         })
+    }
+
+    async fn mutable_states(&self, _: Vec<u64>) -> Result<MutableStates, Status> {
+        Err(Status::unavailable("there is no scheduler"))
     }
 
     async fn worker(&self, _: &str) -> Result<WorkerClient<Channel>, String> {

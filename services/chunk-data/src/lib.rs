@@ -20,8 +20,10 @@
 //! | `answer`, `compression`, `stream` | a chunk as messages, and who does not read them |
 //! | `request` | calls, compared with bounds |
 //! | `look_up` | which object a key is, and who has a mutable chunk; remembered for a while |
-//! | `mutable` | chunks that are written in place |
-//! | `reading`, `writing`, `copying`, `sealing`, `dropping`, `service` | `mars.v1.Worker` |
+//! | `mutable` | chunks that are written in place, or put as wholes, until they are sealed |
+//! | `put_chunk` | what a chunk that is put has to be |
+//! | `reading`, `writing`, `copying`, `putting`, `sealing`, `dropping`, `service` | `mars.v1.Worker` |
+//! | `sweeping` | records that nobody needs any more |
 //! | `store` | what an object store shows of itself |
 //! | `status`, `limits` | codes of errors; bounds |
 
@@ -38,6 +40,8 @@ mod limits;
 mod look_up;
 pub mod mutable;
 mod npy;
+mod put_chunk;
+mod putting;
 mod reading;
 mod request;
 mod rows;
@@ -46,11 +50,13 @@ mod service;
 mod status;
 mod store;
 mod stream;
+mod sweeping;
 mod writing;
 
 pub use element::Element;
 pub use service::ChunkData;
-pub use store::{Object, ObjectError, Store, Usage, Whereabouts, Wish};
+pub use store::{MutableStates, Object, ObjectError, Store, Usage, Whereabouts, Wish};
+pub use sweeping::Sweeper;
 
 /// Bytes that a server of [`ChunkData`] must be able to read as one message.
 pub const MESSAGE_BYTES_MAX: usize = limits::MESSAGE_BYTES_MAX;

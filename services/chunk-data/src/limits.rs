@@ -57,6 +57,27 @@ pub(crate) const MUTABLE_CHUNK_BYTES_MAX: u64 = 256 << 20;
 pub(crate) const MATERIALISED_MAX: usize = 4;
 /// Mutable chunks of a store: each is an open file.
 pub(crate) const MUTABLE_CHUNKS_MAX: usize = 16_384;
+/// Bytes of a chunk that is put, before they are compressed: a mutable chunk, and what describes it.
+pub(crate) const PUT_CHUNK_BYTES_MAX: u64 = MUTABLE_CHUNK_BYTES_MAX + DESCRIPTION_BYTES_MAX as u64;
+/// Bytes of one message of it, before and after they are compressed.
+pub(crate) const PUT_PART_BYTES_MAX: usize = BATCH_BYTES_MAX;
+/// Messages of one chunk that is put: 256 MiB in pieces of 64 KiB.
+pub(crate) const PUT_PARTS_MAX: u64 = 4_096;
+/// Chunks of one call that puts.
+pub(crate) const PUT_CHUNKS_MAX: usize = KEYS_MAX;
+/// Calls that put, of one address and of all: each has one chunk that is not whole yet, in a file, and a message in memory.
+pub(crate) const UPLOADS_OF_ONE_MAX: usize = 8;
+pub(crate) const UPLOADS_MAX: usize = 64;
+
+/// Between two questions which records are needed.
+pub(crate) const SWEEP_EVERY: Duration = Duration::from_secs(10);
+/// From a seal of chunks that were put to the next question: the log has to know it first.
+pub(crate) const SWEEP_SOON: Duration = Duration::from_secs(1);
+/// For how long records must not have been needed before they go: whoever was told before that the chunk is open has heard it
+/// so long ago at most, and would take cells that are not there for cells that nobody wrote.
+pub(crate) const SWEEP_SETTLED: Duration = Duration::from_secs(5 + 5 + 10);
+/// Mutable tileables of one question.
+pub(crate) const STATES_ASKED_MAX: usize = 1_000;
 /// Bytes that are sent at once to the store that has the other copy.
 pub(crate) const COPY_BYTES: usize = 8 << 20;
 /// How long that store may take.

@@ -37,9 +37,16 @@ pub(crate) struct AsOf {
 /// All cells of a mutable chunk.
 pub(crate) struct Cells {
     pub(crate) definition: Definition,
-    pub(crate) values: Vec<u8>,
+    pub(crate) content: Content,
     /// So many are in memory at a time.
     pub(crate) permit: OwnedSemaphorePermit,
+}
+
+/// What cells are.
+pub(crate) enum Content {
+    /// Elements in C order.
+    Tensor(Vec<u8>),
+    Frame(Chunk),
 }
 
 /// An answer, and what keeps its bytes.
@@ -137,14 +144,28 @@ async fn fetch(
 /// # Errors
 /// [`Trouble`].
 pub(crate) async fn cells(inner: &Arc<Inner>, id: ChunkId, as_of: AsOf) -> Result<Cells, Trouble> {
+    inner.engine()?;
+    let info = current(inner, &id, as_of.epoch, as_of.seal).await?;
+    cells_of(inner, id, &info, as_of).await
+}
+
+/// The same of a tileable as it was described a moment ago.
+///
+/// # Errors
+/// [`Trouble`].
+pub(crate) async fn cells_of(
+    inner: &Arc<Inner>,
+    id: ChunkId,
+    info: &MutableInfo,
+    as_of: AsOf,
+) -> Result<Cells, Trouble> {
     let engine = Arc::clone(inner.engine()?);
     let AsOf { epoch, timestamp_ns, seal, any_owner } = as_of;
-    let info = current(inner, &id, epoch, seal).await?;
-    readable(&info, &id, seal)?;
-    let definition = Definition::of(&info, &id.key)?;
+    readable(info, &id, seal)?;
+    let definition = Definition::of(info, &id.key)?;
     let here = inner.store.address();
-    if !any_owner || !owners(&info, &id).iter().any(|owner| owner == here) {
-        check_first(&info, &id, here)?;
+    if !any_owner || !owners(info, &id).iter().any(|owner| owner == here) {
+        check_first(info, &id, here)?;
     }
     let permit = Arc::clone(&inner.materialised).acquire_owned().await;
     let permit = permit.map_err(|_| Trouble::new(Code::Unavailable, "the store ends"))?;
@@ -155,34 +176,49 @@ pub(crate) async fn cells(inner: &Arc<Inner>, id: ChunkId, as_of: AsOf) -> Resul
         _ => opening.open_chunk(&opened, &described, epoch).map(Some),
     });
     let slot = slot.await.map_err(|error| panicked(&error))??;
+    if slot.is_none() && info.state() == MutableState::Sealed {
+        let text = format!(
+            "chunk {} is sealed, and its records are gone; next: read the tileable that it is",
+            id.key
+        );
+        return Err(Trouble::new(Code::FailedPrecondition, text));
+    }
+    let seal_timestamp_ns = info.seal_timestamp_ns;
     if let Some(slot) = &slot {
         let turn = slot.turn.lock().await;
         if seal {
             // All that was answered is here; what was not may count as well.
             let (engine, id, slot) = (Arc::clone(&engine), id.clone(), Arc::clone(slot));
             let sealed = spawn_blocking(move || {
-                engine.seal(&id, &slot, epoch, info.seal_timestamp_ns)?;
+                engine.seal(&id, &slot, epoch, seal_timestamp_ns)?;
                 engine.confirm(&id, &slot, u64::MAX)
             });
             sealed.await.map_err(|error| panicked(&error))??;
         } else {
-            copying::settle(inner, &id, slot, &info).await?;
+            copying::settle(inner, &id, slot, info).await?;
         }
         drop(turn);
     }
     let read = spawn_blocking(move || {
-        let values = match &slot {
-            Some(slot) => engine.read(&id, slot, timestamp_ns)?,
-            None => definition.defaults(),
+        let content = match (&slot, definition.is_frame()) {
+            (Some(slot), false) => Content::Tensor(engine.read(&id, slot, timestamp_ns)?),
+            (None, false) => Content::Tensor(definition.defaults()),
+            (Some(slot), true) => Content::Frame(engine.read_frame(&id, slot, timestamp_ns)?),
+            (None, true) => Content::Frame(definition.default_frame()),
         };
-        Ok(Cells { definition, values, permit })
+        Ok(Cells { definition, content, permit })
     });
     read.await.map_err(|error| panicked(&error))?
 }
 
 fn part(cells: Cells, index: Option<&Index>) -> Result<Prepared, Trouble> {
-    let Cells { definition, values, permit } = cells;
-    let answer = Answer::tensor(definition.element, &definition.shape, values.into(), index)?;
+    let Cells { definition, content, permit } = cells;
+    let answer = match content {
+        Content::Tensor(values) => {
+            Answer::tensor(definition.element, &definition.shape, values.into(), index)?
+        }
+        Content::Frame(chunk) => Answer::of(chunk, index)?,
+    };
     Ok(Prepared { answer, keep: Box::new(permit) })
 }
 
@@ -206,7 +242,7 @@ pub(crate) async fn current(
     Err(MutableError::Epoch { key: id.key.clone(), asked: epoch, is: info.epoch }.into())
 }
 
-fn readable(info: &MutableInfo, id: &ChunkId, seal: bool) -> Result<(), Trouble> {
+pub(crate) fn readable(info: &MutableInfo, id: &ChunkId, seal: bool) -> Result<(), Trouble> {
     let state = info.state();
     if seal && state != MutableState::Sealing {
         let text = format!("chunk {}: the scheduler does not seal epoch {}", id.key, info.epoch);

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 use tripod_proto::mars::v1::worker_server::Worker;
@@ -15,7 +15,8 @@ use tripod_proto::mars::v1::{
 use tripod_proto::metadata::MARS_COPY_FIRST;
 
 use crate::limits::{
-    MATERIALISED_MAX, READ_PATIENCE, STREAMS_MAX, STREAMS_OF_ONE_MAX, WRITERS_MAX, WRITERS_OF_ONE_MAX,
+    MATERIALISED_MAX, READ_PATIENCE, STREAMS_MAX, STREAMS_OF_ONE_MAX, UPLOADS_MAX, UPLOADS_OF_ONE_MAX,
+    WRITERS_MAX, WRITERS_OF_ONE_MAX,
 };
 use crate::look_up::LookUps;
 use crate::mutable::Engine;
@@ -23,7 +24,8 @@ use crate::reading::{self, AsOf};
 use crate::request::Wanted;
 use crate::store::{Store, Wish};
 use crate::stream::{self, Answers, Streams};
-use crate::{dropping, sealing, writing};
+use crate::sweeping::Sweeper;
+use crate::{dropping, putting, sealing, writing};
 
 /// The chunks of a store, as they are served.
 #[derive(Debug, Clone)]
@@ -43,6 +45,9 @@ pub(crate) struct Inner {
     writers: Streams,
     /// What other owners write has places of its own: two stores may be writing to each other.
     copies: Streams,
+    uploads: Streams,
+    /// Chunks that were put were sealed: their files are needed no more, soon.
+    pub(crate) sealed: Notify,
 }
 
 impl Inner {
@@ -69,8 +74,16 @@ impl ChunkData {
             answers: Streams::new(STREAMS_OF_ONE_MAX, STREAMS_MAX),
             writers: Streams::new(WRITERS_OF_ONE_MAX, WRITERS_MAX),
             copies: Streams::new(WRITERS_OF_ONE_MAX, WRITERS_MAX),
+            uploads: Streams::new(UPLOADS_OF_ONE_MAX, UPLOADS_MAX),
+            sealed: Notify::new(),
         };
         Self { inner: Arc::new(inner) }
+    }
+
+    /// What removes records that nobody needs. One of a store is run.
+    #[must_use]
+    pub fn sweeper(&self) -> Sweeper {
+        Sweeper::new(Arc::clone(&self.inner))
     }
 
     pub(crate) fn inner(&self) -> &Arc<Inner> {
@@ -140,11 +153,11 @@ impl Worker for ChunkData {
         &self,
         request: Request<Streaming<Message>>,
     ) -> Result<Response<PutChunksDataResponse>, Status> {
-        self.inner.store.admit(request.extensions(), Wish::Data).await?;
-        Err(Status::unimplemented(
-            "chunks are not uploaded: the scheduler has no key for an object that no graph makes; next: send the bytes in \
-             the graph, as the operator `from_bytes` or as `data` of a chunk's node",
-        ))
+        let inner = &self.inner;
+        inner.store.admit(request.extensions(), Wish::Data).await?;
+        let _permit = inner.uploads.admit(stream::caller(request.extensions()))?;
+        let stored = putting::put(inner, request.into_inner()).await?;
+        Ok(Response::new(PutChunksDataResponse { stored }))
     }
 
     async fn seal_mutable_chunks(

@@ -76,7 +76,6 @@ impl From<MutableError> for Trouble {
             MutableError::Quota { .. } | MutableError::Chunks(_) => Code::ResourceExhausted,
             MutableError::Illegal(_) | MutableError::Reused { .. } => Code::InvalidArgument,
             MutableError::OutOfRange(_) => Code::OutOfRange,
-            MutableError::Unsupported => Code::Unimplemented,
             MutableError::Damaged { .. } | MutableError::Diverged { .. } => Code::DataLoss,
             MutableError::Disk { .. } => Code::Unavailable,
             MutableError::Behind { .. } => Code::FailedPrecondition,

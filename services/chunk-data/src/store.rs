@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tonic::transport::Channel;
 use tonic::{Extensions, Status};
 use tripod_proto::mars::v1::worker_client::WorkerClient;
-use tripod_proto::mars::v1::{ChunkMeta, MutableInfo};
+use tripod_proto::mars::v1::{ChunkMeta, MutableInfo, MutableState};
 
 /// What somebody wants who calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +66,17 @@ pub struct Usage {
     pub objects: usize,
 }
 
+/// How far mutable tileables are, as the scheduler says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MutableStates {
+    /// Whose word it is: the cluster and the job. Empty if that is not told.
+    pub cluster: String,
+    /// As of which entry of the log.
+    pub applied_index: u64,
+    /// In the order in which they were asked for; unspecified is one that this build does not know.
+    pub states: Vec<MutableState>,
+}
+
 /// An object store, and the ways from it to nodes and other stores.
 #[tonic::async_trait]
 pub trait Store: fmt::Debug + Send + Sync + 'static {
@@ -105,6 +116,12 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// Its refusal.
     async fn mutable_of(&self, session: &str, key: &str) -> Result<MutableInfo, Status>;
+
+    /// `GetMutableStates` of the scheduler, by the numbers of tileables.
+    ///
+    /// # Errors
+    /// Its refusal.
+    async fn mutable_states(&self, tileables: Vec<u64>) -> Result<MutableStates, Status>;
 
     /// A way to another store.
     ///

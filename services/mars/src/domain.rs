@@ -112,6 +112,15 @@ pub(crate) fn mutable(state: &State, scope: Scope, session: &str, name: &str) ->
     state.mars_mutable(scope, session, name)
 }
 
+/// How far mutables are; `None`: there is none of that number.
+pub(crate) fn mutable_states(
+    state: &State,
+    scope: Scope,
+    mutables: &[MutableNo],
+) -> Result<Vec<Option<MutableState>>, Fault> {
+    state.mars_mutable_states(scope, mutables)
+}
+
 /// The mutable of a session that has a chunk of that key.
 pub(crate) fn mutable_of_chunk(
     state: &State,

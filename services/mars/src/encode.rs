@@ -161,7 +161,7 @@ pub(crate) fn chunk(key: String, found: Option<ChunkView>, fields: &Fields) -> p
     }
 }
 
-fn mutable_state(state: MutableState) -> pb::MutableState {
+pub(crate) fn mutable_state(state: MutableState) -> pb::MutableState {
     match state {
         MutableState::Open => pb::MutableState::Open,
         MutableState::Sealing => pb::MutableState::Sealing,

@@ -31,6 +31,8 @@ pub(crate) const RESOURCES_TOLD_MAX: usize = 64;
 
 /// Addresses or ids of one request about schedulers or workers.
 pub(crate) const NAMES_MAX: usize = 10_000;
+/// Mutable tileables of one question about how far they are: a look at the state is short.
+pub(crate) const MUTABLES_ASKED_MAX: usize = 1_000;
 /// Fields of one filter: more than there are.
 pub(crate) const FIELDS_MAX: usize = 64;
 

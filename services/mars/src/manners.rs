@@ -36,6 +36,7 @@ const METHODS: &[Method] = &[
     Method::new("CreateMutableTensor", Own),
     Method::new("CreateMutableDataFrame", Own),
     Method::new("GetMutableTileable", Repeatable),
+    Method::new("GetMutableStates", Repeatable),
     Method::new("SealMutableTileable", Own),
     Method::new("DeleteMutableTileable", Own),
 ];

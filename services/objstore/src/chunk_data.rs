@@ -5,10 +5,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tonic::transport::Channel;
 use tonic::{Extensions, Request, Status};
-use tripod_chunk_data::{Object, ObjectError, Store, Usage, Whereabouts, Wish};
+use tripod_chunk_data::{MutableStates, Object, ObjectError, Store, Usage, Whereabouts, Wish};
 use tripod_proto::mars::v1::scheduler_client::SchedulerClient;
 use tripod_proto::mars::v1::worker_client::WorkerClient;
-use tripod_proto::mars::v1::{ChunkMeta, GetMetasRequest, GetMutableTileableRequest, MutableInfo};
+use tripod_proto::mars::v1::{
+    ChunkMeta, GetMetasRequest, GetMutableStatesRequest, GetMutableTileableRequest, MutableInfo,
+};
 
 use crate::callers::{self, Callers};
 use crate::ids::ObjectId;
@@ -154,6 +156,22 @@ impl Store for Chunks {
         let asked = self.endpoints.call("GetMutableTileable", || Request::new(question.clone()), send).await;
         let info = asked.map_err(|refused| refused.status)?.info;
         info.ok_or_else(|| Status::unavailable("a node told nothing of a mutable tileable"))
+    }
+
+    async fn mutable_states(&self, tileables: Vec<u64>) -> Result<MutableStates, Status> {
+        let question = GetMutableStatesRequest { ids: tileables };
+        let send = |channel, request| async move { scheduler(channel).get_mutable_states(request).await };
+        let asked = self.endpoints.call("GetMutableStates", || Request::new(question.clone()), send).await;
+        let told = asked.map_err(|refused| refused.status)?;
+        let states = told.states().collect();
+        let header = told.header.unwrap_or_default();
+        // A job has the numbers of its own tileables only.
+        let cluster = if header.cluster_id.is_empty() {
+            String::new()
+        } else {
+            format!("{} {}", header.cluster_id, self.endpoints.job())
+        };
+        Ok(MutableStates { cluster, applied_index: header.applied_index, states })
     }
 
     async fn worker(&self, address: &str) -> Result<WorkerClient<Channel>, String> {

@@ -204,6 +204,7 @@ impl Running {
             Arc::clone(&self.address),
         );
         let chunks = ChunkData::new(Arc::new(chunks), self.engine.clone());
+        let sweeper = chunks.sweeper();
         let address = Arc::clone(&self.address);
         let server = async {
             let served = serve(tcp, service, orders, chunks).await;
@@ -214,11 +215,16 @@ impl Running {
             local.serve(self.current.subscribe(), Arc::clone(&self.address)).await;
             Ok(())
         };
+        let swept = async {
+            sweeper.run().await;
+            Ok(())
+        };
         tokio::select! {
             _ = stopped => Ok(()),
             ended = self.register_for_ever() => ended,
             ended = server => ended,
             ended = processes => ended,
+            ended = swept => ended,
         }
     }
 

@@ -60,6 +60,20 @@ impl State {
         Ok(self.mars_of(scope)?.and_then(|mars| mars.mutable_view(mutable)))
     }
 
+    /// How far mutables are, by their numbers and in their order; `None`: the job has none of that number.
+    ///
+    /// # Errors
+    /// The scope's faults.
+    pub fn mars_mutable_states(
+        &self,
+        scope: Scope,
+        mutables: &[MutableNo],
+    ) -> Result<Vec<Option<MutableState>>, Fault> {
+        let mars = self.mars_of(scope)?;
+        let state = |mutable: &MutableNo| Some(mars?.mutables.get(mutable)?.state);
+        Ok(mutables.iter().map(state).collect())
+    }
+
     /// At most 1,000 of those of which a store has chunks, by number, after the one numbered. `store`: the address that it
     /// serves.
     ///

@@ -2,8 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use tripod_proto::mars::v1::{DimIndex, dim_index};
+
+use super::frame::{self, FrameCells};
 use super::{ChunkId, Definition, MutableError, Stored};
-use crate::index::{Picked, scatter};
+use crate::index::{OutOfRange, Picked, scatter};
+use crate::layout::Chunk;
+use crate::limits::MUTABLE_CHUNK_BYTES_MAX;
 
 /// A batch, and what its index means in this chunk.
 #[derive(Debug)]
@@ -82,6 +87,13 @@ impl Cells {
             return if same { Ok(Place::Duplicate) } else { Err(reused()) };
         }
         self.pick(batch)?;
+        // A tensor's cells are as many as they are, however much is written to them; a frame's texts are not.
+        let bytes = self.taken_bytes.saturating_add(batch.taken_bytes());
+        if self.definition.is_frame() && bytes > MUTABLE_CHUNK_BYTES_MAX {
+            return Err(MutableError::Illegal(format!(
+                "{MUTABLE_CHUNK_BYTES_MAX} bytes are all that may be written to a chunk of a frame until it is sealed"
+            )));
+        }
         Ok(Place::New)
     }
 
@@ -140,6 +152,33 @@ impl Cells {
         cells
     }
 
+    /// The same of a frame.
+    ///
+    /// # Errors
+    /// [`MutableError`]: a batch is not what it was when it came.
+    pub(super) fn frame_as_of(&self, timestamp_ns: Option<i64>) -> Result<Chunk, MutableError> {
+        let columns = &self.definition.columns;
+        let mut cells = FrameCells::new(columns, self.definition.cells());
+        let last = (timestamp_ns.unwrap_or(i64::MAX), u64::MAX);
+        for ((_, seq), held) in self.batches.range(..=last) {
+            if *seq >= self.confirmed {
+                continue;
+            }
+            let Stored { places, values, .. } = &held.stored;
+            match held.picked.as_ref().and_then(|picked| picked.picks.first()) {
+                Some(pick) => {
+                    let part = frame::part(columns, values, pick.count())?;
+                    cells.put((0..pick.count()).map(|at| pick.place(at)), &part);
+                }
+                None => {
+                    let part = frame::part(columns, values, places.len() as u64)?;
+                    cells.put(places.iter().copied(), &part);
+                }
+            }
+        }
+        Ok(cells.finish())
+    }
+
     fn at(&self, seq: u64) -> Option<&Held> {
         let timestamp_ns = self.arrivals.get(usize::try_from(seq).ok()?)?;
         self.batches.get(&(*timestamp_ns, seq))
@@ -147,10 +186,15 @@ impl Cells {
 
     /// What the index of a batch means here, and whether its values are as many as that.
     fn pick(&self, batch: &Stored) -> Result<Option<Picked>, MutableError> {
-        let Definition { element, shape, .. } = &self.definition;
+        let Definition { element, shape, columns, .. } = &self.definition;
+        let is_frame = self.definition.is_frame();
         let (picked, cells) = match &batch.index {
             Some(index) => {
-                let picked = Picked::of(index, shape, element.width())?;
+                let drops = |dim: &DimIndex| matches!(dim.index, Some(dim_index::Index::Integer(_)));
+                if is_frame && index.dims.iter().any(drops) {
+                    return Err(OutOfRange::Dropped.into());
+                }
+                let picked = Picked::of(index, shape, if is_frame { 0 } else { element.width() })?;
                 let cells = picked.elements();
                 (Some(picked), cells)
             }
@@ -162,6 +206,10 @@ impl Cells {
                 (None, batch.places.len() as u64)
             }
         };
+        if is_frame {
+            frame::part(columns, &batch.values, cells)?;
+            return Ok(picked);
+        }
         let bytes = batch.values.len();
         if cells.checked_mul(element.width() as u64) != Some(bytes as u64) {
             return Err(MutableError::Illegal(format!(

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,31 +12,35 @@ use tripod_proto::code::Code;
 
 use super::cells::Cells;
 use super::directory::{Directory, DirectoryError};
+use super::puts::PutFile;
 use super::records::{Counted, Records, Replayed};
 use super::{ChunkId, Definition, MutableError, Stored};
+use crate::layout::Chunk;
 use crate::limits::MUTABLE_CHUNKS_MAX;
 
 /// All mutable chunks of a store.
 #[derive(Debug)]
 pub struct Engine {
-    directory: Directory,
+    pub(super) directory: Directory,
     quota_bytes: u64,
     held_bytes: AtomicU64,
-    chunks: Mutex<BTreeMap<ChunkId, Arc<Slot>>>,
+    pub(super) chunks: Mutex<BTreeMap<ChunkId, Arc<Slot>>>,
+    /// Chunks that were put as wholes.
+    pub(super) puts: Mutex<BTreeMap<ChunkId, Arc<PutFile>>>,
     /// The directory may be another store's.
-    closed: AtomicBool,
+    pub(super) closed: AtomicBool,
 }
 
 /// The place of one chunk.
 #[derive(Debug)]
 pub(crate) struct Slot {
-    state: Mutex<State>,
+    pub(super) state: Mutex<State>,
     /// Who writes, and sends it to the other owners: one call after the other.
     pub(crate) turn: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug)]
-enum State {
+pub(super) enum State {
     Open(Box<Records>),
     Damaged(String),
     /// Its file was removed.
@@ -76,7 +81,8 @@ impl Engine {
         let failed = |cause| DirectoryError::Unusable { path: path.to_owned(), cause };
         let mut chunks = BTreeMap::new();
         let mut held_bytes = 0;
-        for file in found {
+        let (puts, put_bytes) = super::puts::replayed(found.puts).map_err(failed)?;
+        for file in found.records {
             let replayed = Records::replay(file.clone()).map_err(failed)?;
             let (id, state) = match replayed {
                 // A second file of a chunk was begun when the first one could not be made durable: nobody was told of it.
@@ -108,8 +114,9 @@ impl Engine {
             chunks
                 .insert(id, Arc::new(Slot { state: Mutex::new(state), turn: tokio::sync::Mutex::default() }));
         }
-        let (held_bytes, chunks) = (AtomicU64::new(held_bytes), Mutex::new(chunks));
-        Ok(Self { directory, quota_bytes, held_bytes, chunks, closed: AtomicBool::new(false) })
+        let (held_bytes, chunks) = (AtomicU64::new(held_bytes + put_bytes), Mutex::new(chunks));
+        let puts = Mutex::new(puts);
+        Ok(Self { directory, quota_bytes, held_bytes, chunks, puts, closed: AtomicBool::new(false) })
     }
 
     /// Lets another store have the directory. Nothing is written after that.
@@ -123,7 +130,7 @@ impl Engine {
         self.directory.unlock();
     }
 
-    /// Bytes that batches take, in memory and about as many on disk.
+    /// Bytes that batches take, in memory and about as many on disk, and those of chunks that were put, on disk.
     #[must_use]
     pub fn held_bytes(&self) -> u64 {
         self.held_bytes.load(Ordering::Relaxed)
@@ -132,7 +139,7 @@ impl Engine {
     /// How many chunks there are.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.chunks.lock().len()
+        self.chunks.lock().len() + self.puts.lock().len()
     }
 
     pub(crate) fn find(&self, id: &ChunkId) -> Option<Arc<Slot>> {
@@ -287,14 +294,22 @@ impl Engine {
     ) -> Result<Vec<u8>, MutableError> {
         let mut state = slot.state.lock();
         let cells = &state.records(id)?.cells;
-        Ok(match cells.sealed {
-            // Earlier than that it is what it was.
-            Some(sealed) => cells.as_of(match (sealed, timestamp_ns) {
-                (Some(sealed), Some(asked)) => Some(sealed.min(asked)),
-                (sealed, asked) => sealed.or(asked),
-            }),
-            None => cells.as_of(timestamp_ns),
-        })
+        Ok(cells.as_of(effective(cells, timestamp_ns)))
+    }
+
+    /// The same of a frame.
+    ///
+    /// # Errors
+    /// [`MutableError`].
+    pub(crate) fn read_frame(
+        &self,
+        id: &ChunkId,
+        slot: &Slot,
+        timestamp_ns: Option<i64>,
+    ) -> Result<Chunk, MutableError> {
+        let mut state = slot.state.lock();
+        let cells = &state.records(id)?.cells;
+        cells.frame_as_of(effective(cells, timestamp_ns))
     }
 
     /// How far the chunk is.
@@ -356,13 +371,22 @@ impl Engine {
     }
 
     fn remove(&self, id: &ChunkId, state: &mut State) -> Result<(), MutableError> {
+        self.remove_file(id, state)?;
+        let synced = self.directory.sync();
+        synced.map_err(|error| MutableError::Disk { key: id.key.clone(), why: error.to_string() })
+    }
+
+    pub(super) fn remove_file(&self, id: &ChunkId, state: &mut State) -> Result<(), MutableError> {
         if let State::Open(records) = state {
-            let removed = fs::remove_file(records.path()).and_then(|()| self.directory.sync());
-            removed.map_err(|error| MutableError::Disk { key: id.key.clone(), why: error.to_string() })?;
-            self.held_bytes.fetch_sub(records.cells.taken_bytes, Ordering::Relaxed);
+            removed(records.path(), id)?;
+            self.release(records.cells.taken_bytes);
         }
         *state = State::Gone;
         Ok(())
+    }
+
+    pub(super) fn release(&self, bytes: u64) {
+        self.held_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     fn write(&self, records: &mut Records, batches: Vec<Stored>) -> Result<Counted, MutableError> {
@@ -378,14 +402,14 @@ impl Engine {
         put
     }
 
-    fn reserve(&self, bytes: u64) -> Result<(), MutableError> {
+    pub(super) fn reserve(&self, bytes: u64) -> Result<(), MutableError> {
         let fits = |held: u64| held.checked_add(bytes).filter(|then| *then <= self.quota_bytes);
         let reserved = self.held_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits);
         let quota_bytes = self.quota_bytes;
         reserved.map(drop).map_err(|held_bytes| MutableError::Quota { bytes, held_bytes, quota_bytes })
     }
 
-    fn check_open(&self, id: &ChunkId) -> Result<(), MutableError> {
+    pub(super) fn check_open(&self, id: &ChunkId) -> Result<(), MutableError> {
         if !self.closed.load(Ordering::SeqCst) {
             return Ok(());
         }
@@ -401,6 +425,26 @@ impl State {
             Self::Damaged(why) => Err(MutableError::Damaged { key, why: why.clone() }),
             Self::Gone => Err(MutableError::Disk { key, why: "it was deleted meanwhile".to_owned() }),
         }
+    }
+}
+
+/// Removes a file, which may be gone.
+pub(super) fn removed(path: &Path, id: &ChunkId) -> Result<(), MutableError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(MutableError::Disk { key: id.key.clone(), why: error.to_string() })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// As of when a chunk is read that is asked for as of that time.
+fn effective(cells: &Cells, timestamp_ns: Option<i64>) -> Option<i64> {
+    match (cells.sealed, timestamp_ns) {
+        // Earlier than that it is what it was.
+        (Some(Some(sealed)), Some(asked)) => Some(sealed.min(asked)),
+        (Some(sealed), asked) => sealed.or(asked),
+        (None, asked) => asked,
     }
 }
 

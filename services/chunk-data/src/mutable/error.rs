@@ -29,8 +29,6 @@ pub enum MutableError {
         "batch {batch_no} of client {client_id:?} was another one before; next: give each batch its own number"
     )]
     Reused { client_id: String, batch_no: u64 },
-    #[error("cells of mutable frames are not kept; next: create a mutable tensor for each column")]
-    Unsupported,
     #[error("{}: records of chunk {key:?} are damaged: {why}", Code::RecordsDamaged)]
     Damaged { key: String, why: String },
     #[error(

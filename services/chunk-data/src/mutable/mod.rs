@@ -7,12 +7,15 @@
 //! | module | what |
 //! |---|---|
 //! | `definition` | what a chunk is |
+//! | `frame` | cells of frames: rows of columns |
 //! | `record` | what stands in a file |
 //! | `frames` | a file as frames, and what is whole of it |
 //! | `cells` | one chunk's batches, pure |
 //! | `records` | a chunk with its file |
 //! | `directory` | the files of a store |
 //! | `engine` | all chunks of a store |
+//! | `puts` | chunks that are put as wholes, each in a file until it is sealed |
+//! | `sweep` | what is kept, and what of it goes |
 //! | `playground` | a chunk without a file, as it is fuzzed |
 
 mod cells;
@@ -20,18 +23,25 @@ mod definition;
 mod directory;
 mod engine;
 mod error;
+mod frame;
 mod frames;
 mod playground;
+mod puts;
 mod record;
 mod records;
+mod sweep;
 
+pub(crate) use definition::is_for_puts;
 pub use definition::{ChunkId, Definition};
 pub use directory::DirectoryError;
 pub use engine::{Engine, Put};
 pub(crate) use engine::{Progress, Slot};
 pub use error::MutableError;
+pub use frame::FrameColumn;
 pub(crate) use playground::Playground;
+pub(crate) use puts::PutWriter;
 pub(crate) use record::Stored;
+pub(crate) use sweep::Held;
 
 #[cfg(test)]
 mod tests;

@@ -15,8 +15,13 @@ pub(crate) struct Playground {
 impl Playground {
     pub(crate) fn new() -> Self {
         let id = ChunkId { session: "s".to_owned(), key: "k".to_owned() };
-        let definition =
-            Definition { tileable: 1, element: Element::F64, shape: vec![4], default: vec![0; 8] };
+        let definition = Definition {
+            tileable: 1,
+            element: Element::F64,
+            shape: vec![4],
+            default: vec![0; 8],
+            columns: Vec::new(),
+        };
         Self { cells: Cells::new(id, definition, 1) }
     }
 

@@ -42,6 +42,21 @@ pub(super) struct Begin {
     pub(super) shape: Vec<u64>,
     #[prost(bytes = "vec", tag = "7")]
     pub(super) default: Vec<u8>,
+    /// Of a frame.
+    #[prost(message, repeated, tag = "8")]
+    pub(super) columns: Vec<BeginColumn>,
+}
+
+/// A column of a frame.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct BeginColumn {
+    #[prost(string, tag = "1")]
+    pub(super) name: String,
+    /// `mars.v1.ElementType`.
+    #[prost(int32, tag = "2")]
+    pub(super) element: i32,
+    #[prost(bytes = "vec", tag = "3")]
+    pub(super) default: Vec<u8>,
 }
 
 /// Batches that became durable together.

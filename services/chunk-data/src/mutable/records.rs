@@ -6,11 +6,12 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use prost::Message as _;
+use tripod_proto::mars::v1::ElementType;
 
 use super::cells::{Cells, Place};
 use super::frames::{self, scan};
-use super::record::{Batches, Begin, Entry, Epoch, Record, Seal, Stored};
-use super::{ChunkId, Definition, MutableError};
+use super::record::{Batches, Begin, BeginColumn, Entry, Epoch, Record, Seal, Stored};
+use super::{ChunkId, Definition, FrameColumn, MutableError};
 use crate::element::Element;
 
 /// A chunk, its file, and where the next frame goes.
@@ -62,6 +63,7 @@ impl Records {
             element: definition.element.number().into(),
             shape: definition.shape.clone(),
             default: definition.default.clone(),
+            columns: definition.columns.iter().map(of_column).collect(),
         };
         let mut records = Self { cells, path, file, end: 0, frames: 0, broken: None };
         records.append(Entry::Begin(begin))?;
@@ -222,6 +224,16 @@ impl Records {
     }
 }
 
+fn of_column(column: &FrameColumn) -> BeginColumn {
+    BeginColumn { name: column.name.clone(), element: column.number(), default: column.default.clone() }
+}
+
+fn column_of(column: BeginColumn) -> Option<FrameColumn> {
+    let is_text = column.element == i32::from(ElementType::Text);
+    let element = if is_text { None } else { Some(Element::numbered(column.element)?) };
+    Some(FrameColumn { name: column.name, element, default: column.default })
+}
+
 fn disk(id: &ChunkId, error: &io::Error) -> MutableError {
     MutableError::Disk { key: id.key.clone(), why: error.to_string() }
 }
@@ -231,9 +243,11 @@ fn begun(content: &[u8]) -> Result<Cells, String> {
     let Some(Entry::Begin(begin)) = record.entry else {
         return Err("it does not say of which chunk it is".into());
     };
+    let Begin { tileable, shape, default, columns, .. } = begin;
     let element = Element::numbered(begin.element).ok_or("its type is not known")?;
-    let definition =
-        Definition { tileable: begin.tileable, element, shape: begin.shape, default: begin.default };
+    let columns: Option<Vec<FrameColumn>> = columns.into_iter().map(column_of).collect();
+    let columns = columns.ok_or("the type of a column is not known")?;
+    let definition = Definition { tileable, element, shape, default, columns };
     definition.check().map_err(|error| error.to_string())?;
     let id = ChunkId { session: begin.session, key: begin.key };
     Ok(Cells::new(id, definition, begin.epoch))

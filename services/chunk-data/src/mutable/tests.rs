@@ -22,6 +22,7 @@ fn definition() -> Definition {
         element: Element::I32,
         shape: vec![2, 3],
         default: (-1_i32).to_le_bytes().to_vec(),
+        columns: Vec::new(),
     }
 }
 

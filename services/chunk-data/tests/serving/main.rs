@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic, its helpers too")]
 
 mod copies;
+mod frames;
 mod mutable;
+mod putting;
 mod reading;
 mod support;
+mod sweeping;

@@ -13,12 +13,15 @@ use tokio_stream::wrappers::TcpListenerStream;
 use tonic::transport::{Channel, Server};
 use tonic::{Extensions, Status, Streaming};
 use tripod_chunk_data::mutable::Engine;
-use tripod_chunk_data::{ChunkData, MESSAGE_BYTES_MAX, Object, ObjectError, Store, Usage, Whereabouts, Wish};
+use tripod_chunk_data::{
+    ChunkData, MESSAGE_BYTES_MAX, MutableStates, Object, ObjectError, Store, Sweeper, Usage, Whereabouts,
+    Wish,
+};
 use tripod_proto::mars::v1::worker_client::WorkerClient;
 use tripod_proto::mars::v1::worker_server::WorkerServer;
 use tripod_proto::mars::v1::{
     ChunkData as Message, ChunkMeta, ChunkPlace, Compression, ElementType, GetChunksDataRequest,
-    MutableChunk, MutableInfo, MutableState, Scalar, scalar,
+    GetWorkerStatusRequest, MutableChunk, MutableInfo, MutableState, Scalar, scalar,
 };
 
 /// What the scheduler says, to all stores.
@@ -29,6 +32,12 @@ pub(crate) struct Facts {
     pub(crate) asked: usize,
     /// Who is refused whatever it wants to have removed.
     pub(crate) no_orders: bool,
+    /// What it says whose word its answers about tileables are.
+    pub(crate) cluster: String,
+    /// It has applied nothing that made a tileable.
+    pub(crate) is_behind: bool,
+    /// It does not answer how far tileables are.
+    pub(crate) is_away: bool,
 }
 
 pub(crate) type Scheduler = Arc<Mutex<Facts>>;
@@ -112,6 +121,21 @@ impl Store for Played {
         facts.mutables.get(key).cloned().ok_or_else(|| Status::not_found("there is no such chunk"))
     }
 
+    async fn mutable_states(&self, tileables: Vec<u64>) -> Result<MutableStates, Status> {
+        let facts = self.scheduler.lock().unwrap();
+        if facts.is_away {
+            return Err(Status::unavailable("it is away"));
+        }
+        let known: BTreeMap<u64, MutableState> =
+            facts.mutables.values().map(|info| (info.id, info.state())).collect();
+        let state = |tileable: &u64| known.get(tileable).copied().unwrap_or(MutableState::Deleted);
+        Ok(MutableStates {
+            cluster: facts.cluster.clone(),
+            applied_index: if facts.is_behind { 0 } else { u64::MAX },
+            states: tileables.iter().map(state).collect(),
+        })
+    }
+
     async fn worker(&self, address: &str) -> Result<WorkerClient<Channel>, String> {
         WorkerClient::connect(format!("http://{address}")).await.map_err(|error| error.to_string())
     }
@@ -123,6 +147,7 @@ pub(crate) struct Served {
     pub(crate) client: WorkerClient<Channel>,
     store: Arc<Played>,
     engine: Option<Arc<Engine>>,
+    service: ChunkData,
     server: JoinHandle<()>,
 }
 
@@ -151,13 +176,26 @@ impl Served {
         });
         let engine = directory.map(|path| Arc::new(Engine::open(path, quota_bytes).expect("opened")));
         let service = ChunkData::new(Arc::<Played>::clone(&store), engine.clone());
-        let worker = WorkerServer::new(service).max_decoding_message_size(MESSAGE_BYTES_MAX);
+        let worker = WorkerServer::new(service.clone()).max_decoding_message_size(MESSAGE_BYTES_MAX);
         let incoming = TcpListenerStream::new(listener);
         let server = tokio::spawn(async move {
             drop(Server::builder().add_service(worker).serve_with_incoming(incoming).await);
         });
         let client = WorkerClient::connect(format!("http://{address}")).await.expect("connected");
-        Self { address, client, store, engine, server }
+        Self { address, client, store, engine, service, server }
+    }
+
+    pub(crate) fn sweeper(&self) -> Sweeper {
+        self.service.sweeper()
+    }
+
+    /// Chunks and bytes of what is mutable, as it says.
+    pub(crate) async fn kept(&mut self) -> (u64, u64) {
+        let objects = self.store.objects.borrow().len() as u64;
+        let asked = GetWorkerStatusRequest { session_id: "s".to_owned() };
+        let told = self.client.get_worker_status(asked).await.expect("told").into_inner();
+        // Five bytes are those of objects on disk.
+        (told.chunks - objects, told.disk_used_bytes - 5)
     }
 
     /// Ends it, so that another one can have its address and its directory.

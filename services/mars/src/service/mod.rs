@@ -284,6 +284,14 @@ impl Scheduler for Service {
         mutables::get(&self.front, scope, message).await.map(Response::new)
     }
 
+    async fn get_mutable_states(
+        &self,
+        request: Request<pb::GetMutableStatesRequest>,
+    ) -> Outcome<pb::GetMutableStatesResponse> {
+        let (scope, message) = self.opened(request).await?;
+        mutables::states(&self.front, scope, message).await.map(Response::new)
+    }
+
     async fn seal_mutable_tileable(
         &self,
         request: Request<pb::SealMutableTileableRequest>,

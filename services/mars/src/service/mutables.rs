@@ -8,9 +8,10 @@ use tripod_proto::mars::v1 as pb;
 use tripod_state::{Scope, State};
 
 use super::sessions::drawn_id;
-use crate::domain::{self, Answer, Definition, MutableState, MutableView, Request};
+use crate::domain::{self, Answer, Definition, MutableNo, MutableState, MutableView, Request};
 use crate::fields::Fields;
 use crate::front::Front;
+use crate::limits::MUTABLES_ASKED_MAX;
 use crate::{encode, mutable, status};
 
 /// What is to be created, whichever kind it is.
@@ -79,6 +80,25 @@ pub(super) async fn get(
     };
     let info = Some(encode::mutable(view));
     Ok(pb::MutableResponse { header: Some(front.header()), info, created: false })
+}
+
+/// How far mutables are, for stores, which have records of those that they are told are needed.
+pub(super) async fn states(
+    front: &Front,
+    scope: Scope,
+    message: pb::GetMutableStatesRequest,
+) -> Result<pb::GetMutableStatesResponse, Status> {
+    if message.ids.len() > MUTABLES_ASKED_MAX {
+        return Err(status::too_many("ids", message.ids.len(), MUTABLES_ASKED_MAX));
+    }
+    let mutables: Vec<MutableNo> = message.ids.into_iter().map(MutableNo).collect();
+    // A store removes what is not there: a node that is behind must not say so.
+    let look = |state: &State| domain::mutable_states(state, scope, &mutables);
+    let found = front.read(Consistency::Linearizable, look).await?;
+    let found = found.map_err(|fault| status::of_fault(&fault))?;
+    let states =
+        found.into_iter().map(|state| state.map_or(pb::MutableState::Deleted, encode::mutable_state).into());
+    Ok(pb::GetMutableStatesResponse { states: states.collect(), header: Some(front.header()) })
 }
 
 /// Begins to seal, and waits until that is over. Who asks again waits for the same.

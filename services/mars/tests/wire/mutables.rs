@@ -27,6 +27,31 @@ pub(crate) async fn get(node: &Node, name: &str, chunk_key: &str) -> Result<pb::
 }
 
 #[tokio::test]
+async fn how_far_mutables_are_is_told_by_their_numbers_and_none_is_deleted() {
+    let node = Node::with_session().await;
+    let _machine = Machine::start(&node).await;
+    let made = node.mars().create_mutable_tensor(tensor("m")).await.expect("made").into_inner();
+    let id = made.info.expect("an info").id;
+    let states = async |ids: Vec<u64>| {
+        let answer = node.mars().get_mutable_states(pb::GetMutableStatesRequest { ids }).await?.into_inner();
+        let header = answer.header.clone().expect("a header");
+        assert!(header.applied_index >= id && !header.cluster_id.is_empty(), "{header:?}");
+        Ok::<Vec<_>, Status>(answer.states().collect())
+    };
+    let (open, deleted) = (pb::MutableState::Open, pb::MutableState::Deleted);
+    assert_eq!(states(vec![id, id + 1, id]).await.expect("told"), [open, deleted, open]);
+    let delete = pb::DeleteMutableTileableRequest {
+        session_id: "s".to_owned(),
+        name: "m".to_owned(),
+        ..Default::default()
+    };
+    node.mars().delete_mutable_tileable(delete).await.expect("gone");
+    assert_eq!(states(vec![id]).await.expect("told"), [deleted]);
+    let refused = states(vec![1; 1001]).await.expect_err("too many");
+    assert_eq!(refused.code(), Code::ResourceExhausted, "{refused}");
+}
+
+#[tokio::test]
 async fn a_mutable_is_made_once_and_found_by_its_name_and_by_its_chunks() {
     let node = Node::with_session().await;
     let machine = Machine::start(&node).await;

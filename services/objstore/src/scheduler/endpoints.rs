@@ -53,6 +53,11 @@ impl Endpoints {
         (0..self.nodes.count()).map(|place| self.nodes.address(place))
     }
 
+    /// The name of the job that calls are about; empty: the port's own.
+    pub(crate) fn job(&self) -> &str {
+        self.job.as_ref().and_then(|job| job.to_str().ok()).unwrap_or_default()
+    }
+
     /// Sends a call to one node after the other until one answers, yes or no. Only for calls that may be sent more
     /// than once. Goes on for ever: who has no use for the answer any more drops it.
     ///

@@ -21,7 +21,8 @@ Invariants:
 | `tileable`, `graph`, `place` | what is to be computed; the graph that is sent; the line that made it |
 | `session`, `execution`, `release`, `progress` | sessions; one execution; counts that have ended; the bar |
 | `reader`, `parts`, `codec`, `image`, `compression` | chunks from workers |
-| `mutable` | tensors that are written in place |
+| `put` | much data of the program, which goes to workers before its graph |
+| `mutable`, `mutable_frame` | tensors and frames that are written in place |
 | `context` | the calls as functions |
 | `scheduler`, `workers`, `wire` | calls to nodes and to workers; messages |
 | `visualize` | graphs as pictures |
@@ -47,6 +48,7 @@ _HOMES = {
     "UnreachableError": "errors",
     "UnsupportedError": "errors",
     "MutableTensor": "mutable",
+    "MutableDataFrame": "mutable_frame",
     "Session": "session",
     "get_default_session": "session",
     "new_session": "session",

@@ -59,6 +59,32 @@ def offers(names):
     return [NUMBERS[name] for name in names if name in _READERS]
 
 
+def writer(names):
+    """The number and the function of the first of these by which this machine can write; else those of none."""
+    for name in names:
+        if name == "gzip":
+            return NUMBERS[name], _gzip
+        if name == "lz4" and name in _READERS:
+            import lz4.frame
+
+            return NUMBERS[name], lz4.frame.compress
+        if name == "zstd" and name in _READERS:
+            try:
+                import zstandard
+
+                return NUMBERS[name], zstandard.ZstdCompressor(level=1).compress
+            except ImportError:
+                from compression import zstd  # Python 3.14
+
+                return NUMBERS[name], zstd.compress
+    return NUMBERS["none"], bytes
+
+
+def _gzip(data):
+    compressor = zlib.compressobj(1, zlib.DEFLATED, zlib.MAX_WBITS | 16)
+    return compressor.compress(data) + compressor.flush()
+
+
 def read(compression, data):
     """What was compressed. Raises `DamagedDataError`."""
     name = NAMES.get(compression)

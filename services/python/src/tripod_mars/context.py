@@ -175,7 +175,8 @@ class Context:
         ).info
 
     def create_mutable_dataframe(self, session_id, name, shape, dtypes, if_not_exist=False, default_values=(), chunk_rows=0):
-        """`dtypes` are types by column: a dict or a `pandas.Series`. A `MutableInfo`."""
+        """`dtypes` are types by column: a dict or a `pandas.Series`. A `MutableInfo`. `Session.create_mutable_dataframe` has
+        something to write it with."""
         columns = [wire.Column(name=str(column), dtype=_column_type(dtype)) for column, dtype in dict(dtypes).items()]
         return self._change(
             "CreateMutableDataFrame",

@@ -3,9 +3,9 @@ be cut without it."""
 
 import re
 
-from . import progress, wire
+from . import progress, put, wire
 from .errors import ExecutionError, GraphRefusedError, RefusedError, SessionError, TripodError
-from .graph import Placed, Sent
+from .graph import Placed, Sent, ancestors
 from .scheduler import SUBMIT_S, new_id
 
 # A node answers a wait after this time, and is asked again.
@@ -51,6 +51,8 @@ def set_duration(duration, seconds):
 def execute(session, nodes, options):
     """Executes nodes of which none is there. Afterwards each knows where its chunks are."""
     targets = list({node.key: node for node in nodes}.values())
+    put.bring(session, ancestors(targets, session.session_id))
+    targets = [node for node in targets if node.placed_in(session.session_id) is None]
     while targets:
         sent = Sent(targets, session.session_id)
         try:

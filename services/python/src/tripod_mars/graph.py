@@ -84,7 +84,7 @@ class FrameContent:
 class Node:
     """One tileable."""
 
-    __slots__ = ("key", "op", "attributes", "inputs", "data", "content", "name", "line", "placed", "__weakref__")
+    __slots__ = ("key", "op", "attributes", "inputs", "data", "content", "name", "line", "placed", "brought", "__weakref__")
 
     def __init__(self, op, attributes, inputs, content, data=b"", name=""):
         self.key = new_key()
@@ -97,6 +97,8 @@ class Node:
         self.line = place.here()
         # Where the chunks are, once it was executed.
         self.placed = None
+        # Data of the program that may go to the workers before the graph: see `put`.
+        self.brought = None
 
     def settle(self, placed):
         """It was executed: what it is made of is forgotten, unless that is nothing."""
@@ -159,7 +161,9 @@ class Sent:
         self.target_keys = [keys[node.key] for node in targets]
 
     def _add(self, key, node, placed, inputs):
-        op, attributes = node.op, node.attributes
+        op, attributes, data = node.op, node.attributes, node.data
+        if placed is None and node.brought is not None:
+            attributes, data = node.brought.inline(node)
         if placed is not None:
             op = "fetch"
             attributes = {
@@ -170,8 +174,8 @@ class Sent:
         message = self.message.nodes.add(
             key=key, op_type=op, payload=json.dumps(attributes).encode(), inputs=inputs, name=node.name
         )
-        if placed is None and node.data:
-            message.data = node.data
+        if placed is None and data:
+            message.data = data
         if isinstance(node.content, TensorContent):
             message.dtype = dtypes.NUMBERS[dtypes.name_of(node.content.dtype)]
             message.shape.extents.extend(-1 if one is None else one for one in node.content.shape)

@@ -33,8 +33,10 @@ _PAUSE_LEAST_S, _PAUSE_MOST_S = 0.05, 1.0
 _INVALID_ARGUMENT, _NOT_FOUND, _OUT_OF_RANGE, _UNIMPLEMENTED = 3, 5, 11, 12
 
 
-class MutableTensor:
-    """One mutable tensor. Handles of several programs may write at the same time."""
+class Mutable:
+    """What tensors and frames that are written in place have in common."""
+
+    what = "mutable"
 
     def __init__(self, session, name, info):
         self._session = session
@@ -46,65 +48,11 @@ class MutableTensor:
     def _take(self, info):
         self._info = info
         self.splits = [list(axis.extents) for axis in info.nsplits]
-        self.shape = tuple(sum(axis) for axis in self.splits)
-        self.dtype = dtypes.BY_NAME[dtypes.BY_NUMBER[info.dtype]]
 
     @property
     def state(self):
         """A word: OPEN, SEALING, SEALED, LOST or DELETED, as of the last call."""
         return wire.MUTABLE_STATES.get(self._info.state, "UNSPECIFIED")
-
-    def write(self, index, value, timestamp=None):
-        """Writes a number or an array where a basic index picks (slices, ints, an ellipsis); the value is broadcast, and cast
-        to the type. `timestamp` in nanoseconds; None: now. Returns when all of it is durable at its workers; after an
-        error some chunks may have been written. Raises `IndexError`, `ValueError`, `MutableError`."""
-        timestamp = time.time_ns() if timestamp is None else int(timestamp)
-        index = basic(index, len(self.shape))
-        shape, wanted = parts.pieces(self.splits, index)
-        value = np.broadcast_to(np.asarray(value).astype(self.dtype), shape)
-
-        def write(piece):
-            place, ask, where = piece
-            # One after the other: a chunk makes one durable at a time.
-            for batch in self._cut(place, ask, np.asarray(value[where], order="C"), timestamp):
-                self._put(place, batch)
-
-        _each(write, wanted)
-
-    def read(self, index=..., timestamp=None):
-        """An array, as of a time in nanoseconds; None: everything that was written. Raises `IndexError`, `MutableError`."""
-        shape, wanted = parts.pieces(self.splits, basic(index, len(self.shape)))
-        array = np.empty(shape, self.dtype)
-
-        def read(piece):
-            place, ask, where = piece
-            array[where] = self._get(place, ask, timestamp)
-
-        _each(read, wanted)
-        return array
-
-    def seal(self, timestamp=None):
-        """A tensor with the values as of a time in nanoseconds; None: everything that was written. Later writes are refused,
-        and the name is free again."""
-        from .tensor.core import Tensor
-
-        request = {} if timestamp is None else {"timestamp_ns": int(timestamp)}
-        try:
-            answer = self._session.scheduler.call(
-                "SealMutableTileable",
-                patience_s=_SEAL_PATIENCE_S,
-                held_s=_SEAL_HELD_S,
-                request_id=new_id(),
-                session_id=self._session.session_id,
-                name=self.name,
-                **request,
-            )
-        except RefusedError as error:
-            raise _mutable_error(self.name, error) from None
-        # It has been executed: a node of no inputs that cannot be computed elsewhere.
-        node = Node("fetch", {}, (), TensorContent(self.shape, self.dtype), name=self.name)
-        node.settle(self._session.placed(answer.tileable_key, answer.meta))
-        return Tensor(node)
 
     def delete(self, if_exist=False):
         """Deletes it, and what was written."""
@@ -117,7 +65,7 @@ class MutableTensor:
                 if_exist=if_exist,
             )
         except RefusedError as error:
-            raise _mutable_error(self.name, error) from None
+            raise mutable_error(self.what, self.name, error) from None
 
     def __setitem__(self, index, value):
         self.write(index, value)
@@ -125,27 +73,37 @@ class MutableTensor:
     def __getitem__(self, index):
         return self.read(index)
 
-    def __repr__(self):
-        return f"MutableTensor({self.name!r}, shape={self.shape}, dtype={self.dtype}, {self.state})"
-
-    def _cut(self, place, ask, cells, timestamp):
-        """Batches of what goes to one chunk."""
-        rows = max(1, BATCH_BYTES_MAX // max(1, cells[:1].nbytes)) if cells.ndim else 1
-        count = len(cells) if cells.ndim else 1
-        ask = ask if ask is not None else parts.message([None] * len(self.shape))
-        for begin in range(0, count, rows):
-            piece = cells[begin : begin + rows] if cells.ndim else cells
-            index = ask if rows >= count else _rows(ask, begin, len(piece), self._extents(place))
-            values = piece.tobytes()
-            yield wire.MutableBatch(
+    def _sealed(self, timestamp, content):
+        """A node of what it has become."""
+        request = {} if timestamp is None else {"timestamp_ns": int(timestamp)}
+        try:
+            answer = self._session.scheduler.call(
+                "SealMutableTileable",
+                patience_s=_SEAL_PATIENCE_S,
+                held_s=_SEAL_HELD_S,
+                request_id=new_id(),
                 session_id=self._session.session_id,
-                chunk_key=self._info.chunks[place].key,
-                client_id=self._client_id,
-                batch_no=next(self._batches),
-                timestamp_ns=timestamp,
-                slab={"index": index, "values": values},
-                crc32c=crc32c(values),
+                name=self.name,
+                **request,
             )
+        except RefusedError as error:
+            raise mutable_error(self.what, self.name, error) from None
+        # It has been executed: a node of no inputs that cannot be computed elsewhere.
+        node = Node("fetch", {}, (), content, name=self.name)
+        node.settle(self._session.placed(answer.tileable_key, answer.meta))
+        return node
+
+    def _batch(self, place, timestamp, values, **what):
+        """One batch for a chunk, with the next number."""
+        return wire.MutableBatch(
+            session_id=self._session.session_id,
+            chunk_key=self._info.chunks[place].key,
+            client_id=self._client_id,
+            batch_no=next(self._batches),
+            timestamp_ns=timestamp,
+            crc32c=crc32c(values),
+            **what,
+        )
 
     def _extents(self, place):
         return list(self._info.chunks[place].shape)
@@ -193,27 +151,88 @@ class MutableTensor:
                     if error.code == _OUT_OF_RANGE:
                         raise IndexError(error.text) from None
                     if error.code in (_INVALID_ARGUMENT, _UNIMPLEMENTED):
-                        raise MutableError(f"mutable tensor {self.name}: {error}", self.state) from None
+                        raise MutableError(f"{self.what} {self.name}: {error}", self.state) from None
                     why = str(error)
                 except DamagedDataError as error:
                     why = str(error)
             if time.monotonic() >= end:
-                raise MutableError(f"mutable tensor {self.name}: chunk {place} cannot be reached: {why}", self.state)
+                raise MutableError(f"{self.what} {self.name}: chunk {place} cannot be reached: {why}", self.state)
             time.sleep(pause)
             pause = min(2 * pause, _PAUSE_MOST_S)
             self._refresh()
 
     def _refresh(self):
         """Asks where it is now. Raises `MutableError` unless it is open."""
-        info = _get_info(self._session, self.name)
+        info = get_info(self._session, self.name, self.what)
         if info.id != self._info.id:
-            raise MutableError(f"mutable tensor {self.name} was sealed or deleted, and another one has its name", "DELETED")
+            raise MutableError(f"{self.what} {self.name} was sealed or deleted, and another one has its name", "DELETED")
         self._take(info)
         if self.state not in ("OPEN", "SEALING"):
-            raise MutableError(f"mutable tensor {self.name} is {self.state}", self.state)
+            raise MutableError(f"{self.what} {self.name} is {self.state}", self.state)
 
 
-def _each(call, pieces):
+class MutableTensor(Mutable):
+    """One mutable tensor. Handles of several programs may write at the same time."""
+
+    what = "mutable tensor"
+
+    def _take(self, info):
+        super()._take(info)
+        self.shape = tuple(sum(axis) for axis in self.splits)
+        self.dtype = dtypes.BY_NAME[dtypes.BY_NUMBER[info.dtype]]
+
+    def write(self, index, value, timestamp=None):
+        """Writes a number or an array where a basic index picks (slices, ints, an ellipsis); the value is broadcast, and cast
+        to the type. `timestamp` in nanoseconds; None: now. Returns when all of it is durable at its workers; after an
+        error some chunks may have been written. Raises `IndexError`, `ValueError`, `MutableError`."""
+        timestamp = time.time_ns() if timestamp is None else int(timestamp)
+        index = basic(index, len(self.shape))
+        shape, wanted = parts.pieces(self.splits, index)
+        value = np.broadcast_to(np.asarray(value).astype(self.dtype), shape)
+
+        def write(piece):
+            place, ask, where = piece
+            # One after the other: a chunk makes one durable at a time.
+            for batch in self._cut(place, ask, np.asarray(value[where], order="C"), timestamp):
+                self._put(place, batch)
+
+        each(write, wanted)
+
+    def read(self, index=..., timestamp=None):
+        """An array, as of a time in nanoseconds; None: everything that was written. Raises `IndexError`, `MutableError`."""
+        shape, wanted = parts.pieces(self.splits, basic(index, len(self.shape)))
+        array = np.empty(shape, self.dtype)
+
+        def read(piece):
+            place, ask, where = piece
+            array[where] = self._get(place, ask, timestamp)
+
+        each(read, wanted)
+        return array
+
+    def seal(self, timestamp=None):
+        """A tensor with the values as of a time in nanoseconds; None: everything that was written. Later writes are refused,
+        and the name is free again."""
+        from .tensor.core import Tensor
+
+        return Tensor(self._sealed(timestamp, TensorContent(self.shape, self.dtype)))
+
+    def __repr__(self):
+        return f"MutableTensor({self.name!r}, shape={self.shape}, dtype={self.dtype}, {self.state})"
+
+    def _cut(self, place, ask, cells, timestamp):
+        """Batches of what goes to one chunk."""
+        rows = max(1, BATCH_BYTES_MAX // max(1, cells[:1].nbytes)) if cells.ndim else 1
+        count = len(cells) if cells.ndim else 1
+        ask = ask if ask is not None else parts.message([None] * len(self.shape))
+        for begin in range(0, count, rows):
+            piece = cells[begin : begin + rows] if cells.ndim else cells
+            index = ask if rows >= count else rows_of(ask, begin, len(piece), self._extents(place))
+            values = piece.tobytes()
+            yield self._batch(place, timestamp, values, slab={"index": index, "values": values})
+
+
+def each(call, pieces):
     """Calls for each chunk, many at a time. What one raises is raised when all have ended."""
     if len(pieces) <= 1:
         for piece in pieces:
@@ -248,24 +267,27 @@ def create_mutable_tensor(session, name, shape, dtype, default_value, chunk_size
             **fields,
         )
     except RefusedError as error:
-        raise _mutable_error(name, error) from None
+        raise mutable_error("mutable tensor", name, error) from None
     return MutableTensor(session, answer.info.name, answer.info)
 
 
 def get_mutable_tensor(session, name):
-    return MutableTensor(session, name, _get_info(session, name))
+    info = get_info(session, name, "mutable tensor")
+    if info.columns:
+        raise MutableError(f"mutable tensor {name}: it is a frame")
+    return MutableTensor(session, name, info)
 
 
-def _get_info(session, name):
+def get_info(session, name, what):
     try:
         return session.scheduler.call("GetMutableTileable", session_id=session.session_id, name=name).info
     except RefusedError as error:
-        raise _mutable_error(name, error) from None
+        raise mutable_error(what, name, error) from None
 
 
-def _mutable_error(name, error):
+def mutable_error(what, name, error):
     state = "DELETED" if error.code == _NOT_FOUND else ""
-    return MutableError(f"mutable tensor {name}: {error}", state)
+    return MutableError(f"{what} {name}: {error}", state)
 
 
 def basic(index, dims):
@@ -291,7 +313,7 @@ def _one(index):
     return int(index.__index__())
 
 
-def _rows(ask, begin, count, extents):
+def rows_of(ask, begin, count, extents):
     """The index of some of the rows of what an index picks: of the first axis that it does not drop."""
     found = wire.Index()
     found.CopyFrom(ask)

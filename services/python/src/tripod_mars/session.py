@@ -3,11 +3,12 @@
 import atexit
 import threading
 
-from . import execution
+from . import execution, put
 from .context import Context
 from .errors import NotExecutedError, SessionError, TripodError
 from .graph import Placed, TensorContent
 from .mutable import MutableTensor, create_mutable_tensor, get_mutable_tensor
+from .mutable_frame import MutableDataFrame, create_mutable_dataframe, get_mutable_dataframe
 from .reader import PATIENCE_S, Reader
 from .release import Releases
 from .scheduler import Scheduler, new_id
@@ -30,6 +31,7 @@ class Session:
         self.session_id = session_id
         self.reader = Reader(scheduler, self.workers, session_id, compressions, patience_s)
         self.releases = Releases(scheduler, session_id)
+        self.puts = put.Puts(self, compressions)
         self.context = Context(scheduler, self.workers, session_id)
         self._is_own = is_own
         self._is_open = True
@@ -83,6 +85,19 @@ class Session:
         """One that is there already. Raises `MutableError`."""
         self._check()
         return get_mutable_tensor(self, name)
+
+    def create_mutable_dataframe(
+        self, name, rows, columns, default_values=None, chunk_rows=0, replicas=1, if_not_exist=False
+    ):
+        """A frame that is written in place: see `MutableDataFrame`. `columns` are types by name, `default_values` what rows
+        are that nobody writes, by name: 0, false or no text where it says nothing."""
+        self._check()
+        return create_mutable_dataframe(self, name, rows, columns, default_values, chunk_rows, replicas, if_not_exist)
+
+    def get_mutable_dataframe(self, name) -> MutableDataFrame:
+        """One that is there already. Raises `MutableError`."""
+        self._check()
+        return get_mutable_dataframe(self, name)
 
     def placed(self, key, meta) -> Placed:
         """Where a tileable of the session is."""

@@ -62,6 +62,7 @@ TileableNode = message("TileableNode")
 
 GetChunksDataRequest = message("GetChunksDataRequest")
 GetMutableChunksDataRequest = message("GetMutableChunksDataRequest")
+PutChunksDataResponse = message("PutChunksDataResponse")
 PutMutableChunksDataResponse = message("PutMutableChunksDataResponse")
 
 GRAPH_STATES = {number: name[len("GRAPH_STATE_") :] for name, number in enumeration("GraphState").items()}

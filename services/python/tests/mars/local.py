@@ -30,7 +30,7 @@ from tripod_mars.session import Session
 from tripod_mars.workers import WorkerError
 
 _BUILT = pathlib.Path(__file__).resolve().parents[4] / "target" / "debug" / "examples" / "chunks"
-_CODES = {"INVALID_ARGUMENT": 3, "NOT_FOUND": 5, "ALREADY_EXISTS": 6}
+_CODES = {"INVALID_ARGUMENT": 3, "NOT_FOUND": 5, "ALREADY_EXISTS": 6, "FAILED_PRECONDITION": 9, "ABORTED": 10}
 # Bytes of a message of data: few, so that chunks are of several.
 _PART_BYTES = 100
 

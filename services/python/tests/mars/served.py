@@ -75,8 +75,8 @@ class Worker(grpc.GenericRpcHandler):
             "request_deserializer": request.FromString,
             "response_serializer": lambda message: message.SerializeToString(),
         }
-        if name == "PutMutableChunksData":
-            return grpc.stream_unary_rpc_method_handler(self._put, **forms)
+        if name in ("PutMutableChunksData", "PutChunksData"):
+            return grpc.stream_unary_rpc_method_handler(lambda some, context: self._put(name, some, context), **forms)
         return grpc.unary_stream_rpc_method_handler(lambda one, context: self._read(name, one, context), **forms)
 
     def _read(self, name, request, context):
@@ -87,9 +87,9 @@ class Worker(grpc.GenericRpcHandler):
         except WorkerError as error:
             context.abort(_CODES[error.code], error.text)
 
-    def _put(self, requests, context):
+    def _put(self, name, requests, context):
         try:
-            return self.cluster.put(self.address, "PutMutableChunksData", requests, 0)
+            return self.cluster.put(self.address, name, requests, 0)
         except WorkerError as error:
             context.abort(_CODES[error.code], error.text)
 

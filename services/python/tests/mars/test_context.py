@@ -90,10 +90,11 @@ class Contexts(unittest.TestCase):
         for name, call in calls.items():
             call()
             self.assertEqual(self.served.cluster.calls[-1][0], name)
-        # The others have tests of their own, or are streams of changes, or what sessions do by themselves.
+        # The others have tests of their own, or are streams of changes, or what sessions and stores do by themselves.
         others = {
             "CreateSession", "HasSession", "DeleteSession", "SubmitTileableGraph", "WaitTileableGraph", "StopTileableGraph",
             "GetTileableMetas", "GetChunkMetas", "CreateMutableTensor", "WatchWorkers", "WatchGraph", "DecrefTileables",
+            "GetMutableStates",
         }  # fmt: skip
         self.assertEqual({*calls, *others}, {*wire.SCHEDULER})
 

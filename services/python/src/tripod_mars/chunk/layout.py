@@ -133,7 +133,28 @@ def _metadata_offset(end):
     return max(8, _up(end, 8))
 
 
+def image(frame):
+    """A frame as it is sent, its description first: an object whose metadata offset is 0."""
+    described = _HEAD.size + _ROWS.size
+    for name, column in zip(frame.names, frame.columns):
+        buffers = 1 + column.is_text + (column.valid is not None)
+        described += _COLUMN.size + _up(len(name.encode()), 8) + buffers * _BUFFER.size
+    before = _up(described, ALIGNMENT_BYTES)
+    metadata, pieces, _, _ = _frame_parts(frame, before)
+    return b"".join([*metadata, bytes(before - described), *pieces])
+
+
 def _pack_frame(frame):
+    metadata, pieces, at, data_bytes = _frame_parts(frame, 0)
+    offset = _metadata_offset(at)
+    tail = bytes(offset - at) + b"".join(metadata)
+    pieces.append(tail)
+    return Packed(at + len(tail), offset, (frame.rows,), 0, data_bytes, pieces)
+
+
+def _frame_parts(frame, before):
+    """The description of a frame and its buffers, which begin at `before`; where they end, counted from there, and how many
+    bytes they are."""
     pieces, at, data_bytes = [], 0, 0
     metadata = [_HEAD.pack(_MAGIC, _VERSION, FRAME, 0, 1, len(frame.columns)), _ROWS.pack(frame.rows)]
 
@@ -142,7 +163,7 @@ def _pack_frame(frame):
         flat = _flat(array, dtype)
         place = _up(at, ALIGNMENT_BYTES)
         pieces.extend((bytes(place - at), flat))
-        metadata.append(_BUFFER.pack(place, len(flat), crc32c(flat), 0))
+        metadata.append(_BUFFER.pack(before + place, len(flat), crc32c(flat), 0))
         at = place + len(flat)
         data_bytes += len(flat)
 
@@ -158,10 +179,7 @@ def _pack_frame(frame):
             add(column.values, dtypes.BY_NAME[column.dtype])
         if flags:
             add(column.valid, _TRUTH)
-    offset = _metadata_offset(at)
-    tail = bytes(offset - at) + b"".join(metadata)
-    pieces.append(tail)
-    return Packed(at + len(tail), offset, (frame.rows,), 0, data_bytes, pieces)
+    return metadata, pieces, at, data_bytes
 
 
 def _flat(array, dtype):

@@ -1,5 +1,5 @@
-"""Frames of what the program has: they travel with the graph, as files of CSV. A field that is empty is missing, so an empty
-text is, too."""
+"""Frames of what the program has: they travel with the graph, as files of CSV, or from some MiB on go to the workers before it.
+A field that is empty is missing, so an empty text is, too."""
 
 import csv
 import glob
@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 
-from .. import dtypes
+from .. import dtypes, put
 from ..errors import UnsupportedError
 from ..graph import FrameContent, Node
 
@@ -26,20 +26,42 @@ _TRUTHS = ("true", "false")
 def of_columns(data, chunk_rows=None):
     """A node of a dict of columns, or of a frame of pandas."""
     columns = [_column(str(name), data[name]) for name in data]
-    names = _checked([name for name, _, _ in columns])
-    rows = {len(fields) for _, _, fields in columns}
+    _checked([name for name, _, _, _ in columns])
+    rows = {len(values) for _, _, values, _ in columns}
     if len(rows) > 1:
         raise ValueError("All arrays must be of the same length")
     (rows,) = rows
-    files = []
-    step = chunk_rows or CHUNK_ROWS
+    nbytes = sum(_bytes_of(dtype, values) for _, dtype, values, _ in columns)
+    types = [(name, dtype) for name, dtype, _, _ in columns]
+    if nbytes < put.PUT_BYTES_LEAST:
+        return _node("csv", _files(columns, rows, chunk_rows), types)
+    # What the program has may change, and files are made of it only if it cannot be put.
+    columns = [(name, dtype, values.copy(), missing) for name, dtype, values, missing in columns]
+    node = Node("read_frame", {}, (), FrameContent(types))
+
+    def inline():
+        files = _files(columns, rows, chunk_rows)
+        return _attributes("csv", files, types), b"".join(files)
+
+    node.brought = put.FrameData(columns, rows, chunk_rows, nbytes, inline)
+    return node
+
+
+def _bytes_of(dtype, values):
+    return sum(map(len, values)) if dtype == dtypes.TEXT else values.nbytes
+
+
+def _files(columns, rows, chunk_rows):
+    """Files of CSV, each with the line of names."""
+    fields = [_fields(dtype, values, missing) for _, dtype, values, missing in columns]
+    files, step = [], chunk_rows or CHUNK_ROWS
     for begin in range(0, max(rows, 1), step):
         text = io.StringIO(newline="")
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(names)
-        writer.writerows(zip(*(fields[begin : begin + step] for _, _, fields in columns)))
+        writer.writerow([name for name, _, _, _ in columns])
+        writer.writerows(zip(*(one[begin : begin + step] for one in fields)))
         files.extend(_cut(text.getvalue().encode(), CHUNK_BYTES_MAX))
-    return _node("csv", files, [(name, dtype) for name, dtype, _ in columns])
+    return files
 
 
 def read_csv(source, columns=None, dtype=None, chunk_bytes=None, sample_rows=SAMPLE_ROWS):
@@ -78,13 +100,15 @@ def column_type(dtype):
 
 
 def _node(form, files, columns):
-    data = b"".join(files)
-    attributes = {
+    return Node("read_frame", _attributes(form, files, columns), (), FrameContent(columns), b"".join(files))
+
+
+def _attributes(form, files, columns):
+    return {
         "format": form,
         "files": [len(file) for file in files],
         "columns": [{"name": name, "dtype": dtype} for name, dtype in columns],
     }
-    return Node("read_frame", attributes, (), FrameContent(columns), data)
 
 
 def _checked(names):
@@ -101,7 +125,7 @@ def _checked(names):
 
 
 def _column(name, values):
-    """Its name, its type, and its fields as they are written."""
+    """Its name, its type, its values (texts as a list), and where values are missing; None: nowhere."""
     missing = None
     if hasattr(values, "isna"):
         missing = values.isna().to_numpy()
@@ -121,17 +145,24 @@ def _column(name, values):
     if array.dtype == object:
         array, missing = _numbers(array)
     if array.dtype.kind in "OUT":
-        return name, dtypes.TEXT, [_text(name, one) for one in array.tolist()]
-    dtype = dtypes.name_of(array.dtype)
-    fields = array.tolist()
+        return name, dtypes.TEXT, [_text(name, one) for one in array.tolist()], None
     if array.dtype.kind == "f":
         missing = np.isnan(array) if missing is None else missing | np.isnan(array)
+    return name, dtypes.name_of(array.dtype), array, missing
+
+
+def _fields(dtype, values, missing):
+    """A column as it is written."""
+    if dtype == dtypes.TEXT:
+        return values
+    fields = values.tolist()
+    if dtype in ("f32", "f64"):
         fields = [repr(one) for one in fields]
-    elif array.dtype.kind == "b":
+    elif dtype == "bool":
         fields = ["true" if one else "false" for one in fields]
     if missing is not None and missing.any():
         fields = ["" if gone else one for one, gone in zip(fields, missing.tolist())]
-    return name, dtype, fields
+    return fields
 
 
 def _numbers(array):

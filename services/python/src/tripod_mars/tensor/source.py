@@ -4,35 +4,38 @@ import math
 
 import numpy as np
 
-from .. import dtypes
+from .. import dtypes, put
 from ..errors import UnsupportedError
 from .base import check_shape, chunking, is_tensor, known_shape, make
 
-# Bytes that one graph may bring, and one of its chunks, which travels within its task.
-INLINE_BYTES_MAX = 1 << 30
+# Bytes of a chunk that travels within its task.
 INLINE_CHUNK_BYTES_MAX = 512 << 10
 
 
 def tensor(data, dtype=None, chunk_size=None, name=""):
-    """One with the elements of an array, or of anything that numpy makes one of; they travel with the graph."""
+    """One with the elements of an array, or of anything that numpy makes one of. They travel with the graph; from some MiB on
+    they go to the workers before it, if these keep such chunks."""
     if is_tensor(data):
         made = data if dtype is None else data.astype(dtype)
         return made if chunk_size is None else made.rechunk(chunk_size)
     array = np.asarray(data, dtype)
     # numpy makes whole numbers of the machine of these; what is not among the five types is refused by name.
     name_of = dtypes.name_of(array.dtype)
-    if array.nbytes > INLINE_BYTES_MAX:
-        raise ValueError(f"{array.nbytes} bytes, and a graph may bring {INLINE_BYTES_MAX} at most")
     wanted = chunking(chunk_size, array.shape)
-    fits = _chunk_bytes(array, wanted.get("chunks")) <= INLINE_CHUNK_BYTES_MAX
+    largest = _chunk_bytes(array, wanted.get("chunks"))
+    fits = largest <= INLINE_CHUNK_BYTES_MAX
     chunks = wanted if fits else {"chunks": _small(array)}
     attributes = {"shape": list(array.shape), "dtype": name_of, **chunks}
     data = array.astype(dtypes.BY_NAME[name_of], copy=False).tobytes()
-    made = make("from_bytes", attributes, (), array.shape, dtypes.BY_NAME[name_of], data, name)
-    if fits:
-        return made
+    small = make("from_bytes", attributes, (), array.shape, dtypes.BY_NAME[name_of], data, name)
     # It is put together by workers.
-    return make("rechunk", wanted or {"chunks": None}, [made], array.shape, made.dtype, name=name)
+    made = small if fits else make("rechunk", wanted or {"chunks": None}, [small], array.shape, small.dtype, name=name)
+    if array.nbytes >= put.PUT_BYTES_LEAST:
+        # Chunks that are too large to be put are put together, too.
+        is_whole = wanted and largest > put.CHUNK_BYTES_MAX
+        brought = put.TensorData(data, array.shape, name_of, None if is_whole else wanted.get("chunks"))
+        (small if is_whole else made).node.brought = brought
+    return made
 
 
 array = asarray = tensor
