@@ -12,7 +12,7 @@ use tripod_dial::{Dialler, Rule};
 use tripod_gateway::{FrontEnds, Gateway, JobBinding, MemoryBackend, Mishap, PortKind, Replica as _};
 use tripod_lines::Lines;
 use tripod_native::Native;
-use tripod_port::Manners;
+use tripod_port::{Manners, Served};
 use tripod_raft::fuzzing;
 use tripod_state::ids::{DurationMs, FeatureLevel, JobId, NodeId, ServiceIncarnation, SessionId, TimeMs};
 use tripod_state::mindspore::cluster::{self, Recipient};
@@ -119,7 +119,15 @@ impl Node {
     /// to whom it would give orders. Must be called within a runtime.
     #[must_use]
     pub(crate) fn routes(&self) -> Routes {
-        let binding = JobBinding::Named("default".into());
+        self.front_ends().routes(PortKind::Client, &client_binding())
+    }
+
+    /// The same as a port serves it, with what is called past the router.
+    pub(crate) fn served(&self) -> Served {
+        self.front_ends().served(PortKind::Client, &client_binding())
+    }
+
+    fn front_ends(&self) -> FrontEnds {
         let scheduler = tripod_ray::Scheduler::new(&self.gateway, Dialler::new(Rule::any()));
         let scheduler = scheduler.connecting(Lines::new().to_connect());
         let mars = tripod_mars::Mars::new(&self.gateway, &Dialler::new(Rule::any()));
@@ -133,7 +141,7 @@ impl Node {
         for (_name, background) in front_ends.background() {
             tokio::spawn(background);
         }
-        front_ends.routes(PortKind::Client, &binding)
+        front_ends
     }
 
     /// # Panics
@@ -141,6 +149,11 @@ impl Node {
     pub(crate) fn check(&self) {
         check(&self.backend.state());
     }
+}
+
+/// The job of a client port's callers who name none.
+fn client_binding() -> JobBinding {
+    JobBinding::Named("default".into())
 }
 
 /// What a client port knows of the calls of [`Node::routes`].

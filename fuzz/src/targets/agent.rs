@@ -106,14 +106,9 @@ fn run(input: &[u8]) {
         let arrivals = Listener::within(lines.listen(NODE));
         let mut tasks = tokio::task::JoinSet::new();
         tasks.spawn(async move {
-            drop(
-                tripod_port::serve(
-                    arrivals,
-                    Served::Grpc(served.into(), node::manners()),
-                    std::future::pending(),
-                )
-                .await,
-            );
+            let served =
+                tripod_port::Grpc { routes: served.into(), direct: Vec::new(), manners: node::manners() };
+            drop(tripod_port::serve(arrivals, Served::Grpc(served), std::future::pending()).await);
         });
         let config = AgentConfig {
             listen: vec![Listen::Tcp(AGENT.into())],

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use futures::{StreamExt as _, stream};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tripod_port::{Listener, Served};
+use tripod_port::Listener;
 use tripod_state::level;
 
-use crate::node::{self, Node};
+use crate::node::Node;
 use crate::source::Source;
 use crate::target::Target;
 use crate::{message, mutate, pieces, runtime};
@@ -128,8 +128,7 @@ fn run(input: &[u8]) {
         let node = Node::start(level::NEWEST).await;
         let (client, server) = tokio::io::duplex(64 << 10);
         let lines = stream::iter([Ok(server)]).chain(stream::pending());
-        let served = Served::Grpc(node.routes(), node::manners());
-        let serving = tripod_port::serve(Listener::within(lines), served, std::future::pending());
+        let serving = tripod_port::serve(Listener::within(lines), node.served(), std::future::pending());
         let serving = tokio::spawn(serving);
         let (mut answers, mut calls) = tokio::io::split(client);
         let reading = tokio::spawn(async move {

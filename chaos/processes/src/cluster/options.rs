@@ -126,7 +126,7 @@ pub fn find_tripod() -> anyhow::Result<PathBuf> {
 ///
 /// # Errors
 /// There is none.
-pub fn find_chaos() -> anyhow::Result<PathBuf> {
+pub(super) fn find_chaos() -> anyhow::Result<PathBuf> {
     let here = std::env::current_exe().context("where this program lies")?;
     if here.file_name().is_some_and(|name| name == CHAOS) {
         return Ok(here);
