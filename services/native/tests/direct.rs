@@ -162,7 +162,7 @@ async fn every_call_past_the_router_is_answered_in_the_words_of_the_one_by_it() 
 async fn a_put_and_a_get_past_the_router_are_answered_whole() {
     let mut calls = Calls::new(true).await;
     let answer = calls.call(PUT, None, &[framed(&put("a", ""))]).await;
-    assert!(answer.contains(r#"grpc-status: "0""#), "{answer}");
+    assert!(answer.contains(r#"grpc-status: \"0\""#), "{answer}");
     let answer = calls.call(GET, None, &[get("a", 0)]).await;
-    assert!(answer.contains("value") && answer.contains(r#"grpc-status: "0""#), "{answer}");
+    assert!(answer.contains("value") && answer.contains(r#"grpc-status: \"0\""#), "{answer}");
 }
