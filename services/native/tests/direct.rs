@@ -106,8 +106,11 @@ fn get(key: &str, consistency: i32) -> Vec<u8> {
     framed(&wire::GetRequest { key: key.to_owned(), consistency, ..Default::default() })
 }
 
-/// Path, encoding and frames of every kind of call that there is.
-fn calls() -> Vec<(&'static str, Option<&'static str>, Vec<Vec<u8>>)> {
+/// Path, encoding and frames of a call.
+type Kind = (&'static str, Option<&'static str>, Vec<Vec<u8>>);
+
+/// Every kind of call that there is.
+fn calls() -> Vec<Kind> {
     let plain = framed(&put("a", ""));
     let (begin, rest) = plain.split_at(7);
     let mut packed = plain.clone();

@@ -42,7 +42,7 @@ impl CallContext {
     #[must_use]
     pub fn address(extensions: &Extensions) -> CallerAddress {
         let connection = extensions.get::<Self>().map(|context| context.connection_calls.connection());
-        let address = connection.map(|connection| connection.address());
+        let address = connection.map(crate::CallerConnection::address);
         address.or_else(|| extensions.get().copied()).unwrap_or_default()
     }
 

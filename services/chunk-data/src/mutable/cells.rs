@@ -168,11 +168,11 @@ impl Cells {
             match held.picked.as_ref().and_then(|picked| picked.picks.first()) {
                 Some(pick) => {
                     let part = frame::part(columns, values, pick.count())?;
-                    cells.put((0..pick.count()).map(|at| pick.place(at)), &part);
+                    cells.put(&(0..pick.count()).map(|at| pick.place(at)), &part);
                 }
                 None => {
                     let part = frame::part(columns, values, places.len() as u64)?;
-                    cells.put(places.iter().copied(), &part);
+                    cells.put(&places.iter().copied(), &part);
                 }
             }
         }

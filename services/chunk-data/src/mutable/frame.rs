@@ -154,7 +154,7 @@ impl<'a> FrameCells<'a> {
     }
 
     /// Puts what a batch brought where it belongs.
-    pub(super) fn put(&mut self, places: impl Iterator<Item = u64> + Clone, brought: &[Column]) {
+    pub(super) fn put(&mut self, places: &(impl Iterator<Item = u64> + Clone), brought: &[Column]) {
         for (known, cells) in self.columns.iter().zip(&mut self.cells) {
             let Some(column) = brought.iter().find(|column| column.name == known.name) else { continue };
             let places = places.clone().map(|place| usize::try_from(place).unwrap_or(usize::MAX));
@@ -266,9 +266,9 @@ mod tests {
         let columns = columns();
         let mut cells = FrameCells::new(&columns, 4);
         let both = image(2, vec![texts("t", &["größe", ""], Some(vec![1, 0])), numbers("n", &[1, 2])]);
-        cells.put([3, 0].into_iter(), &part(&columns, &both, 2).expect("of the frame"));
+        cells.put(&[3, 0].into_iter(), &part(&columns, &both, 2).expect("of the frame"));
         let one = image(3, vec![texts("t", &["a", "b", "cd"], None)]);
-        cells.put([1, 3, 1].into_iter(), &part(&columns, &one, 3).expect("of the frame"));
+        cells.put(&[1, 3, 1].into_iter(), &part(&columns, &one, 3).expect("of the frame"));
         let wanted =
             vec![numbers("n", &[2, 7, 7, 1]), texts("t", &["", "cd", "-", "b"], Some(vec![0, 1, 1, 1]))];
         assert_eq!(cells.finish(), Chunk::Frame { rows: 4, columns: wanted });

@@ -302,16 +302,20 @@ async fn each_refusal_of_a_chunk_that_is_put_has_its_code_and_leaves_nothing() {
     let cells = write(&mut store, vec![batch(1, 5, 0, 1.0)]).await.expect_err("it is put as a whole");
     assert_eq!(cells.code(), Code::InvalidArgument, "{cells}");
     assert_eq!(read(&mut store, None, false).await, Err(Code::InvalidArgument.into()));
+}
+
+#[tokio::test]
+async fn a_chunk_of_too_many_messages_is_refused_and_any_where_nothing_is_kept() {
+    let scheduler = scheduler();
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = Served::with_mutable(&scheduler, directory.path(), 1 << 20).await;
+    know(&scheduler, "m", |_| (), &[&store.address]);
+    let all = messages("m", Encoding::Npy, &npy(), 50, Compression::None);
     let mut without = Served::start(&scheduler).await;
-    let refused = put(&mut without, of("m")).await.expect_err("nowhere to keep it");
+    let refused = put(&mut without, all.clone()).await.expect_err("nowhere to keep it");
     assert!(refused.message().contains("--mutable-dir"), "{refused}");
-    let many = (0..5000).map(|seq| ChunkData {
-        last: false,
-        seq,
-        bytes: Bytes::new(),
-        crc32c: 0,
-        ..of("m")[0].clone()
-    });
+    let many =
+        (0..5000).map(|seq| ChunkData { last: false, seq, bytes: Bytes::new(), crc32c: 0, ..all[0].clone() });
     let refused = put(&mut store, many.collect()).await.expect_err("too many messages");
     assert!(refused.message().contains("4096 messages"), "{refused}");
 }

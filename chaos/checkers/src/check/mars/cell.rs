@@ -1,6 +1,8 @@
 //! The cells of a mutable tensor, each for itself: every write takes effect at one moment between its beginning and its end,
 //! and a read as of a time sees the write of the latest timestamp that is not after it, of equal ones the last to take
-//! effect. When the tensor is sealed it takes no further writes, and its values are those of that moment.
+//! effect. When the tensor is sealed it takes no further writes, and its values are those of that moment. A store that has
+//! sealed it answers reads as of no later time than the seal's; one that has another copy, and was not asked to, may go on
+//! answering as of any.
 //!
 //! All values are different, so that a read names its write. A write of which nobody knows whether it took effect, and that
 //! nobody read, may be left out of every order; one that somebody read took effect before that read ended. What is left
@@ -31,9 +33,9 @@ enum Action {
         at: Option<Timestamp>,
         value: Option<Value>,
     },
-    /// Nothing is written after it. `value`: what the cell was then as of `at`, if it is known.
+    /// Nothing is written after it. `value`: what the cell was then as of `at`, if both are known.
     Seal {
-        at: Option<Timestamp>,
+        at: Option<Option<Timestamp>>,
         value: Option<Option<Value>>,
     },
 }
@@ -52,7 +54,8 @@ struct Sealed<'a> {
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 struct State {
     written: BTreeMap<Timestamp, Value>,
-    sealed: bool,
+    /// As of when, if it is known.
+    sealed: Option<Option<Option<Timestamp>>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,9 +132,10 @@ fn items<'a>(cell: &OfCell<'a>, seal: Option<Sealed<'a>>, end: Micros) -> Vec<It
     }
     if let Some(seal) = seal.filter(|seal| seal.until <= end) {
         // Whoever reads a sealed cell sees how it was at the seal.
-        let sealed = cell.sealed.iter().filter(|(read, _)| read.completed <= end).map(|(_, value)| *value);
-        let value = seal.at.and_then(|_| sealed.last());
-        let action = Action::Seal { at: seal.at.flatten(), value };
+        let mut sealed =
+            cell.sealed.iter().filter(|(read, _)| read.completed <= end).map(|(_, value)| *value);
+        let value = seal.at.and_then(|_| sealed.next_back());
+        let action = Action::Seal { at: seal.at, value };
         items.push(Item { operation: seal.operation, action, from: seal.from, until: seal.until });
         note(&mut read, value.flatten(), seal.until);
     }
@@ -164,19 +168,32 @@ impl State {
         last.map(|(_, value)| *value)
     }
 
+    /// Whether a store that has sealed it answers a read so.
+    fn as_of_seal(&self, at: Option<Timestamp>, value: Option<Value>) -> bool {
+        match self.sealed {
+            None | Some(Some(None)) => false,
+            Some(Some(Some(sealed))) => self.as_of(Some(at.map_or(sealed, |at| at.min(sealed)))) == value,
+            // As of some time.
+            Some(None) => value.is_none_or(|value| self.written.values().any(|written| *written == value)),
+        }
+    }
+
     /// The cell afterwards; `None`: that could not have come of it now.
     fn after(&self, action: &Action) -> Option<Self> {
         match action {
-            Action::Write { .. } if self.sealed => None,
+            Action::Write { .. } if self.sealed.is_some() => None,
             Action::Write { at, value } => {
                 let mut after = self.clone();
                 after.written.insert(*at, *value);
                 Some(after)
             }
-            Action::Read { at, value } => (self.as_of(*at) == *value).then(|| self.clone()),
+            Action::Read { at, value } => {
+                let fits = self.as_of(*at) == *value || self.as_of_seal(*at, *value);
+                fits.then(|| self.clone())
+            }
             Action::Seal { at, value } => {
-                let fits = value.is_none_or(|value| self.as_of(*at) == value);
-                fits.then(|| Self { sealed: true, ..self.clone() })
+                let fits = value.is_none_or(|value| self.as_of(at.flatten()) == value);
+                fits.then(|| Self { sealed: Some(*at), ..self.clone() })
             }
         }
     }

@@ -247,6 +247,9 @@ fn a_cell_is_read_as_of_its_time_and_sealed_so() {
         let wrong = with(life(), place, found(value));
         assert_eq!(broken(&wrong, None), ["no-order"], "{place} {value:?}");
     }
+    // After the seal: as of its time by the store that sealed it, as of any by another copy.
+    assert_eq!(broken(&with(life(), 16, found(Some(81))), None), [""; 0]);
+    assert_eq!(broken(&with(life(), 16, found(Some(70))), None), ["no-order"]);
     let invented = with(life(), 6, found(Some(1234)));
     assert_eq!(broken(&invented, None), ["value-from-nowhere"]);
     // Nobody was told of the write, so it may be missing or there; but not first the one and then the other.
