@@ -71,7 +71,7 @@ impl Followed {
         FollowedConnection { services: self.clone(), calls }
     }
 
-    fn follow(&self, request: Request<RequestBody>, calls: ConnectionCalls) -> Following {
+    fn follow(&self, request: Request<RequestBody>, calls: ConnectionCalls) -> Going {
         let Shared { direct, routes, manners, stopping } = &*self.shared;
         let path = request.uri().path();
         let known = manners.find(path);
@@ -103,7 +103,7 @@ impl Followed {
             given.filter(|_| is_dialect).map(|given| tokio::time::sleep(deadline::ours(given)));
         let answer = Around { answer, is_dialect, own_patience };
         let patience = given.filter(|_| !is_dialect).map(tokio::time::sleep);
-        Following { connection, answering: under_way.answered(stopping, answer, bytes, cut), patience }
+        Going { connection, answering: under_way.answered(stopping, answer, bytes, cut), patience }
     }
 }
 
@@ -118,7 +118,7 @@ impl Service<Request<Body>> for Followed {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let calls = CallContext::connection_calls(request.extensions()).cloned().unwrap_or_default();
-        self.follow(request.map(RequestBody::Other), calls)
+        Following { begin: None, going: Some(self.follow(request.map(RequestBody::Other), calls)) }
     }
 }
 
@@ -128,13 +128,34 @@ impl hyper::service::Service<Request<Incoming>> for FollowedConnection {
     type Future = Following;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
-        self.services.follow(request.map(RequestBody::Incoming), self.calls.clone())
+        let request = request.map(RequestBody::Incoming);
+        let begin = Begin { services: self.services.clone(), request, calls: self.calls.clone() };
+        Following { begin: Some(begin), going: None }
     }
+}
+
+/// A call whose head has come.
+#[derive(Debug)]
+struct Begin {
+    services: Followed,
+    request: Request<RequestBody>,
+    calls: ConnectionCalls,
 }
 
 pin_project! {
     /// The answer to a call, to be waited for.
     pub struct Following {
+        // Until this is polled by the call's own task. If each were counted as soon as its head comes, many that come
+        // together would fill their connection before the message of one was read, and those messages would wait.
+        begin: Option<Begin>,
+        #[pin]
+        going: Option<Going>,
+    }
+}
+
+pin_project! {
+    /// One that is counted.
+    struct Going {
         connection: CallerConnection,
         #[pin]
         answering: Answering<Around>,
@@ -145,6 +166,18 @@ pin_project! {
 }
 
 impl Future for Following {
+    type Output = Result<Response<Answer<Content<AnswerBody>>>, Infallible>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        if let Some(Begin { services, request, calls }) = this.begin.take() {
+            this.going.set(Some(services.follow(request, calls)));
+        }
+        this.going.as_pin_mut().map_or(Poll::Pending, |going| going.poll(context))
+    }
+}
+
+impl Future for Going {
     type Output = Result<Response<Answer<Content<AnswerBody>>>, Infallible>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -186,14 +219,14 @@ impl Future for Around {
 }
 
 /// What a call is told for which there is no room. Its answer is small and held nowhere else.
-fn refused(under_way: UnderWay, stopping: &Stopping, short: Short, poll_over: &str) -> Following {
+fn refused(under_way: UnderWay, stopping: &Stopping, short: Short, poll_over: &str) -> Going {
     let connection = under_way.connection();
     let bytes = CallBytes::of(under_way.account().refused_call(REFUSAL_BYTES));
     let status =
         if under_way.is_poll() { refusal::of_short_poll(short, poll_over) } else { refusal::of_short(short) };
     let answer = DirectAnswer::Own(Box::pin(std::future::ready(status.into_http())));
     let answer = Around { answer, is_dialect: false, own_patience: None };
-    Following { connection, answering: under_way.answered(stopping, answer, bytes, cut), patience: None }
+    Going { connection, answering: under_way.answered(stopping, answer, bytes, cut), patience: None }
 }
 
 /// What a call is told that a stop ends.
