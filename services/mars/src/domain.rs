@@ -40,6 +40,11 @@ pub(crate) fn seal_orders(state: &State, job: JobId) -> Vec<SealOrder> {
     state.mars_seal_orders(job)
 }
 
+/// Whether the scheduler knows what became of each of these objects.
+pub(crate) fn came_to_be(state: &State, job: JobId, objects: &[ObjectId]) -> bool {
+    state.mars_came_to_be(job, objects)
+}
+
 pub(crate) fn has_session(state: &State, scope: Scope, session: &str) -> Result<bool, Fault> {
     match state.mars_session(scope, session) {
         Ok(_) => Ok(true),

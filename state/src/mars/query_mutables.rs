@@ -15,6 +15,7 @@ use crate::mars::record::Mars;
 use crate::mars::refusal::Refusal;
 use crate::mars::stores::Living;
 use crate::mars::view::{MutableChunkView, MutableEntry, MutableView, SealOrder};
+use crate::ray::ids::ObjectId;
 use crate::state::State;
 
 /// The key of a chunk of a mutable, by its place in C order. Whoever knows session and number knows it.
@@ -120,6 +121,14 @@ impl State {
         let living = Living::of(ray);
         let sealing = mars.mutables.iter().filter(|(_, mutable)| mutable.state == MutableState::Sealing);
         sealing.flat_map(|(number, mutable)| mars.orders_of(*number, mutable, &living)).collect()
+    }
+
+    /// Whether the scheduler knows what became of every one of these objects: a store has called it ready, or it failed, or
+    /// nobody needs it any more. A store says of a chunk that it is made before the scheduler hears of its object.
+    #[must_use]
+    pub fn mars_came_to_be(&self, job: JobId, objects: &[ObjectId]) -> bool {
+        let ray = self.jobs.get(job).and_then(|job| job.domains.ray.as_deref());
+        ray.is_none_or(|ray| objects.iter().all(|object| ray.came_to_be(*object)))
     }
 }
 

@@ -25,6 +25,11 @@ impl Ray {
         id
     }
 
+    /// Whether an object was brought once, or will not be.
+    pub(crate) fn came_to_be(&self, object: ObjectId) -> bool {
+        self.objects.get(&object).is_none_or(|object| !object.creation)
+    }
+
     /// Nobody brings these objects any more: their references go, and what was brought of them.
     pub(crate) fn break_promises_for_graph(&mut self, now: TimeMs, objects: &[ObjectId]) {
         let mut act = Act::new(self, Moment { now, level: LEVEL });

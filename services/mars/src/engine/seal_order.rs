@@ -1,12 +1,15 @@
 //! One order to seal: told to its store until all is made, refused, or given up. Whoever carries it out may be dropped at any
 //! time: what was made is in the log, or the store has it when it is told again.
 
+use std::time::Duration;
+
+use tokio::time::timeout;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
-use tripod_gateway::Gateway;
+use tripod_gateway::{Consistency, Gateway, Outage};
 use tripod_proto::mars::v1 as pb;
 use tripod_proto::mars::v1::worker_client::WorkerClient;
-use tripod_state::{Command, Scope};
+use tripod_state::{Command, DomainId, Scope, State, Topic};
 
 use super::BACKOFF;
 use super::store::{self, Connect};
@@ -17,6 +20,8 @@ const CHUNKS_OF_CALL_MAX: usize = 64;
 /// Attempts one after the other that bring nothing, before the store is said to have failed: half a minute of pauses. A store
 /// whose process is gone is given up by the scheduler before; when it comes again, so does its order.
 const ATTEMPTS_MAX: u32 = 20;
+/// So long after a store has made an object the scheduler may hear of it, before the store is asked again.
+const READY_WITHIN: Duration = Duration::from_secs(1);
 
 /// A chunk of an order: its place, its key, and the object that is to be made of it.
 type Wanted = (u32, String, ObjectId);
@@ -48,7 +53,13 @@ impl Teller {
         while !left.is_empty() {
             let next = left.get(..CHUNKS_OF_CALL_MAX).unwrap_or(&left);
             let places: Vec<u32> = next.iter().map(|(place, _, _)| *place).collect();
-            let Told { made, refusal, trouble } = judge(next, self.tell(&mut client, &order, next).await);
+            let mut told = judge(next, self.tell(&mut client, &order, next).await);
+            if !self.came_to_be(next, &told.made).await {
+                // The store may have died with them.
+                told.made.clear();
+                told.note(Code::Unavailable, "it has not told the scheduler of what it made".to_owned());
+            }
+            let Told { made, refusal, trouble } = told;
             if made.is_empty() {
                 attempts += 1;
             } else {
@@ -106,6 +117,25 @@ impl Teller {
             chunks: objects.collect(),
         };
         store::seal(client.insert(known), message).await
+    }
+
+    /// Waits until the scheduler knows the objects of the chunks that a store has made: who seals gives the state's word that
+    /// they can be had. `false`: it has not heard of all of them in time.
+    async fn came_to_be(&self, chunks: &[Wanted], made: &[u32]) -> bool {
+        let (job, mut objects) = (self.scope.job, Vec::with_capacity(made.len()));
+        objects
+            .extend(chunks.iter().filter(|(place, ..)| made.contains(place)).map(|(_, _, object)| *object));
+        let mut scheduler = self.gateway.watch(Topic::Domain(DomainId::Ray, job));
+        let known = async {
+            loop {
+                let look = |state: &State| domain::came_to_be(state, job, &objects);
+                if self.gateway.read(Consistency::Local, look).await? {
+                    return Ok::<(), Outage>(());
+                }
+                scheduler.changed().await;
+            }
+        };
+        matches!(timeout(READY_WITHIN, known).await, Ok(Ok(())))
     }
 
     /// Puts it into the log, however long that takes: without it the state does not know.

@@ -116,6 +116,23 @@ async fn what_one_store_refuses_the_next_one_seals_that_has_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_a_store_has_made_and_told_nobody_of_is_not_sealed() {
+    let node = Node::with_session().await;
+    let first = Store::start(&node, Plan::Silent).await;
+    let second = Store::start(&node, Plan::Make).await;
+    let whole = pb::CreateMutableTensorRequest { chunk_size: vec![5], replicas: 2, ..tensor("m") };
+    create(&node, whole).await;
+    let sealed = seal(&node).await.expect("no panic").expect("the other store has the chunk, too");
+    assert!(first.calls().len() > 1, "it is asked again");
+    assert_eq!(second.calls().len(), 1);
+    let delete = pb::DeleteSessionRequest { session_id: "s".to_owned(), ..Default::default() };
+    node.mars().delete_session(delete).await.expect("deleted");
+    let job = node.backend.state().jobs()[0].id;
+    let totals = node.backend.state().ray(job).expect("a scheduler").totals();
+    assert_eq!(totals.objects_live, 0, "what was promised for {} is gone with it", sealed.tileable_key);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_store_that_is_never_able_to_is_given_up_after_twenty_attempts() {
     let node = Node::with_session().await;
     let store = Store::start(&node, Plan::Fail(Code::Unavailable)).await;

@@ -1,19 +1,20 @@
 //! A played object store that is told to seal.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_stream::Iter;
 use tonic::service::Routes;
-use tonic::transport::Server;
+use tonic::transport::{Channel, Server};
 use tonic::{Code, Request, Response, Status, Streaming};
 use tripod_proto::mars::v1 as pb;
 use tripod_proto::mars::v1::worker_server::{Worker, WorkerServer};
 use tripod_proto::ray;
 use tripod_proto::ray::obj_store_server::ObjStoreServer;
+use tripod_proto::ray::scheduler_client::SchedulerClient;
 use tripod_wait::until;
 
 use crate::support::{EmptyStore, Node, next_address};
@@ -22,13 +23,15 @@ use crate::support::{EmptyStore, Node, next_address};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Plan {
     Make,
+    /// It says that it has made them, and the scheduler does not hear of it.
+    Silent,
     /// It says this of every chunk.
     Fail(Code),
     /// It does not answer until the plan is another one.
     Hold,
 }
 
-/// An object store that makes objects without making them: it says that it has.
+/// An object store that makes objects without making them: it says that it has, to who asks and to the scheduler.
 pub(crate) struct Store {
     pub(crate) address: String,
     plan: watch::Sender<Plan>,
@@ -38,6 +41,9 @@ pub(crate) struct Store {
 
 #[derive(Clone)]
 struct Played {
+    scheduler: SchedulerClient<Channel>,
+    /// What the scheduler calls it.
+    id: Arc<AtomicU64>,
     plan: watch::Receiver<Plan>,
     calls: Arc<Mutex<Vec<pb::SealMutableChunksRequest>>>,
     /// Calls that are not answered yet.
@@ -56,11 +62,18 @@ impl Drop for Held {
 impl Store {
     pub(crate) async fn start(node: &Node, plan: Plan) -> Self {
         let (plan, told) = watch::channel(plan);
-        let played = Played { plan: told, calls: Arc::default(), held: Arc::default() };
+        let played = Played {
+            scheduler: node.ray(),
+            id: Arc::default(),
+            plan: told,
+            calls: Arc::default(),
+            held: Arc::default(),
+        };
         let mut store = Self { address: next_address(), plan, played, tasks: JoinSet::new() };
         store.listen(node);
         let request = ray::RegisterObjStoreRequest { objstore_address: store.address.clone() };
-        node.ray().register_obj_store(request).await.expect("registered");
+        let registered = node.ray().register_obj_store(request).await.expect("registered").into_inner();
+        store.played.id.store(registered.objstoreid, Ordering::SeqCst);
         store
     }
 
@@ -118,8 +131,15 @@ impl Worker for Played {
                 let code = u32::try_from(i32::from(code)).expect("codes are few");
                 Some(pb::ChunkError { code, message: "as planned".to_owned() })
             }
-            Plan::Make | Plan::Hold => None,
+            Plan::Make | Plan::Silent | Plan::Hold => None,
         };
+        if plan == Plan::Make {
+            for chunk in &message.chunks {
+                let objstoreid = self.id.load(Ordering::SeqCst);
+                let ready = ray::ObjReadyRequest { objectid: chunk.object_id, objstoreid };
+                self.scheduler.clone().obj_ready(ready).await.expect("the scheduler hears of it");
+            }
+        }
         let chunks = message.chunks.into_iter();
         let chunks = chunks.map(|chunk| pb::SealedChunk { key: chunk.key, error: error.clone() });
         Ok(Response::new(pb::SealMutableChunksResponse { chunks: chunks.collect() }))
