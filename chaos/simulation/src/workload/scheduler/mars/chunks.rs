@@ -1,10 +1,12 @@
 //! What a store is told of chunks, and what a worker reads of a task that makes one.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use prost::Message as _;
+use tokio::time::timeout;
 use tonic::{Code, Request, Response, Status, Streaming};
 use tripod_proto::mars::v1 as pb;
 use tripod_proto::mars::v1::worker_server::Worker;
@@ -13,6 +15,9 @@ use super::super::life::{Fate, Life};
 use super::super::shelf::Shelf;
 use super::super::value::Value;
 use crate::witness::Witness;
+
+/// An order that is lost is told so after this long: who gives it waits for two minutes, and no run lasts so long.
+const LOST_AFTER: Duration = Duration::from_secs(5);
 
 /// What is to be made, as the first argument of a task says. A node without a number fails.
 pub(in super::super) fn chunk_of(node: &Bytes) -> Value {
@@ -96,7 +101,11 @@ impl Worker for Chunks {
         request: Request<pb::SealMutableChunksRequest>,
     ) -> Result<Response<pb::SealMutableChunksResponse>, Status> {
         let request = request.into_inner();
-        if self.life.receive().await? == Fate::Twice {
+        let Ok(fate) = timeout(LOST_AFTER, self.life.receive()).await else {
+            self.life.awake().await;
+            return Err(Status::unavailable("it was lost on its way"));
+        };
+        if fate? == Fate::Twice {
             self.seal(&request);
         }
         Ok(Response::new(pb::SealMutableChunksResponse { chunks: self.seal(&request) }))
