@@ -112,6 +112,7 @@ catalogue! {
     LeaderUnheard = 3203, "leader-unheard", "no quorum answered the leader, and it gave up leading";
     ClockSet = 3204, "clock-set", "a machine's clock was set while its node runs";
     ClockBehind = 3205, "clock-behind", "a machine's clock was behind the cluster's time";
+    LeaderLives = 3301, "leader-lives", "connections to a leader were reset and refused while it led";
 
     IdentityUnreadable = 4101, "identity-unreadable", "identity.json cannot be read";
     IdentityFormat = 4102, "identity-format", "a newer version wrote the data directory";

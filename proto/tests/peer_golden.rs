@@ -8,9 +8,9 @@ use std::path::Path;
 use bytes::Bytes;
 use prost::Message;
 use tripod_proto::tripod::peer::v1::{
-    Blob, Heartbeat, HeartbeatBatch, HeartbeatVerdict, HeartbeatVerdicts, LevelAnswer, LevelQuestion,
+    Blob, Heartbeat, HeartbeatBatch, HeartbeatVerdict, HeartbeatVerdicts, LevelAnswer, LevelQuestion, LogEnd,
     ProposeNewerResponse, ProposeRequest, ProposeResponse, ReadIndexRequest, ReadIndexResponse,
-    SnapshotChunk, SnapshotHeld, SnapshotOffer,
+    SnapshotChunk, SnapshotHeld, SnapshotOffer, SuspectRequest, SuspectResponse,
 };
 
 /// What to do about a difference.
@@ -118,6 +118,21 @@ fn messages_of_batches_of_every_level_stay_as_they_are() {
             sample("propose", &ProposeRequest { commands: vec![data.clone()], needs_max: Some(300) }),
             sample("propose answer", &ProposeResponse { replies: vec![data.clone()], takes_newer: true }),
             sample("propose newer answer", &ProposeNewerResponse { data, takes_newer: true }),
+        ],
+    );
+}
+
+/// What voters ask each other about a leader whose process seems to have ended. A build that does not know it does not
+/// answer, and so does not agree.
+#[test]
+fn messages_of_suspicion_stay_as_they_are() {
+    let answer = SuspectResponse { agrees: true, end: Some(LogEnd { term: 300, node: 2, index: 1 << 33 }) };
+    check(
+        "suspicion.txt",
+        &[
+            sample("suspect", &SuspectRequest { node: 1, leader: 3, term: 300 }),
+            sample("suspect answer", &answer),
+            sample("suspect answer, no", &SuspectResponse { agrees: false, end: None }),
         ],
     );
 }

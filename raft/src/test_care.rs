@@ -14,7 +14,7 @@ use tonic::{Request, Response, Status, Streaming};
 use tripod_proto::tripod::peer::v1::raft_server::{Raft as RaftApi, RaftServer};
 use tripod_proto::tripod::peer::v1::{
     AcknowledgedRequest, AcknowledgedResponse, Blob, LevelAnswer, LevelQuestion, SnapshotChunk, SnapshotHeld,
-    SnapshotOffer,
+    SnapshotOffer, SuspectRequest, SuspectResponse,
 };
 use tripod_state::level;
 
@@ -155,6 +155,10 @@ impl RaftApi for PeerPort {
         &self,
         _: Request<AcknowledgedRequest>,
     ) -> Result<Response<AcknowledgedResponse>, Status> {
+        nothing_else()
+    }
+
+    async fn suspect(&self, _: Request<SuspectRequest>) -> Result<Response<SuspectResponse>, Status> {
         nothing_else()
     }
 

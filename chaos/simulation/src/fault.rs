@@ -14,9 +14,10 @@ pub(crate) enum Victim {
 /// A fault. Each lasts for a while and is then undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Power is lost, and with it what was not synced.
+    /// Power is lost, and with it what was not synced. Nobody hears of it: connections are not reset, and none is
+    /// refused.
     PowerCut(Victim),
-    /// The process ends; the system keeps what it was given.
+    /// The process ends; the system keeps what it was given, resets its connections and refuses others.
     Kill(Victim),
     /// Power is lost everywhere at once.
     PowerCutOfAll,
@@ -66,7 +67,6 @@ impl Fault {
     }
 
     /// Whether it is done to the network.
-    #[cfg(test)]
     pub(crate) fn is_of_network(self) -> bool {
         !matches!(
             self,

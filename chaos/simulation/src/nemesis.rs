@@ -1,6 +1,6 @@
 //! Does to the cluster what the plan says, and undoes it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +22,8 @@ pub(crate) struct Nemesis {
     /// What is still to come, the next one last.
     coming: Vec<Planned>,
     present: Vec<Present>,
+    /// The places without power.
+    dark: BTreeSet<usize>,
     crashes: u64,
     counts: BTreeMap<String, u64>,
     witness: Witness,
@@ -50,6 +52,7 @@ impl Nemesis {
             latency_max: Duration::from_millis(plan.latency_max_ms),
             coming: plan.faults.iter().rev().copied().collect(),
             present: Vec::new(),
+            dark: BTreeSet::new(),
             crashes: 0,
             counts: BTreeMap::new(),
             witness: witness.clone(),
@@ -90,6 +93,7 @@ impl Nemesis {
             _ => self.cut(sim, fault, hit),
         }
         self.present.push(Present { planned, hit, recorded });
+        self.tell_silences();
     }
 
     fn undo(&mut self, sim: &mut Sim<'_>, at: SimTime, present: Present) {
@@ -97,12 +101,14 @@ impl Nemesis {
         self.witness.note(at, "fault", format_args!("over: {}", planned.fault));
         recorded.heal(micros(at));
         match planned.fault {
-            Fault::PowerCut(_) | Fault::Kill(_) => sim.bounce(self.sites[hit].name.clone()),
-            Fault::PowerCutOfAll => self.sites.iter().for_each(|site| sim.bounce(site.name.clone())),
+            Fault::PowerCut(_) => self.light(sim, &[hit]),
+            Fault::Kill(_) => sim.bounce(self.sites[hit].name.clone()),
+            Fault::PowerCutOfAll => self.light(sim, &(0..self.sites.len()).collect::<Vec<_>>()),
             Fault::SlowDisk(..) => self.sites[hit].disk.set_stalled(Duration::ZERO),
             Fault::ClockJump(..) => self.sites[hit].set_clock_off(0),
             _ => self.mend(sim),
         }
+        self.tell_silences();
     }
 
     fn place(&self, victim: Victim) -> usize {
@@ -118,6 +124,11 @@ impl Nemesis {
     }
 
     fn crash(&mut self, sim: &mut Sim<'_>, place: usize, fault: Fault) {
+        if !matches!(fault, Fault::Kill(_)) {
+            // The system of a process that is killed closes its connections and refuses others. Without power it cannot.
+            self.dark.insert(place);
+            self.darken(sim, place);
+        }
         let site = &self.sites[place];
         site.stopped();
         sim.crash(site.name.clone());
@@ -127,6 +138,65 @@ impl Nemesis {
             site.disk.crash_process(seed);
         } else {
             site.disk.crash(seed);
+        }
+    }
+
+    /// Nothing comes from a place any more.
+    fn darken(&self, sim: &mut Sim<'_>, place: usize) {
+        let name = self.sites[place].name.as_str();
+        self.all_but(place).for_each(|other| sim.partition(name, other));
+    }
+
+    /// Power comes back.
+    fn light(&mut self, sim: &mut Sim<'_>, places: &[usize]) {
+        for place in places {
+            self.dark.remove(place);
+            let name = self.sites[*place].name.as_str();
+            self.all_but(*place).for_each(|other| sim.repair(name, other));
+        }
+        // What is wrong with the network still is, and others may still be without power.
+        for present in &self.present {
+            if present.planned.fault.is_of_network() {
+                self.cut(sim, present.planned.fault, present.hit);
+            }
+        }
+        self.dark.iter().for_each(|place| self.darken(sim, *place));
+        places.iter().for_each(|place| sim.bounce(self.sites[*place].name.clone()));
+    }
+
+    /// Every host but the one at a place.
+    fn all_but(&self, place: usize) -> impl Iterator<Item = &str> {
+        let others = self.sites.iter().enumerate().filter(move |(at, _)| *at != place);
+        others.map(|(_, site)| site.name.as_str()).chain(self.clients.iter().map(String::as_str))
+    }
+
+    /// Tells the nodes' network who cannot be heard.
+    fn tell_silences(&self) {
+        let name = |place: &usize| self.sites[*place].name.clone();
+        let pairs = self.present.iter().flat_map(|present| self.apart(present));
+        let pairs = pairs.map(|(one, other)| (name(&one), name(&other)));
+        self.sites[0].silences().set(self.dark.iter().map(name), pairs);
+    }
+
+    /// Places between which a fault of the network loses what is said, in one direction at least.
+    fn apart(&self, present: &Present) -> Vec<(usize, usize)> {
+        let hit = present.hit;
+        let others: Vec<usize> = (0..self.sites.len()).filter(|place| *place != hit).collect();
+        let across = |hosts: &[usize]| {
+            let (left, right) = hosts.split_at(hosts.len() / 2);
+            left.iter().flat_map(|left| right.iter().map(|right| (*left, *right))).collect()
+        };
+        match present.planned.fault {
+            Fault::Isolate(_) | Fault::Mute(_) | Fault::Deaf(_) => {
+                others.iter().map(|other| (hit, *other)).collect()
+            }
+            Fault::Split => across(&[vec![hit], others].concat()),
+            Fault::Bridge(_) => across(&others),
+            Fault::Lossy(_) => {
+                let pairs = (0..self.sites.len()).flat_map(|one| (0..one).map(move |other| (one, other)));
+                pairs.collect()
+            }
+            _ => Vec::new(),
         }
     }
 
@@ -181,6 +251,7 @@ impl Nemesis {
             sim.set_link_latency(node, other, Duration::from_millis(1));
             sim.set_link_max_message_latency(node, other, self.latency_max);
         }
+        self.dark.iter().for_each(|place| self.darken(sim, *place));
     }
 }
 

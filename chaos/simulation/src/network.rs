@@ -1,13 +1,16 @@
 //! The simulated network as nodes and clients use it: connections over a TCP that can be cut, held and slowed.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures::future::{FutureExt as _, Shared};
 use futures::stream::{BoxStream, StreamExt as _};
 use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tonic::transport::server::Connected;
 use tonic::transport::{Channel, Endpoint, Uri};
@@ -19,13 +22,66 @@ pub(crate) const CLIENT_PORT: u16 = 7700;
 /// The port of the peer transport.
 pub(crate) const PEER_PORT: u16 = 7800;
 
-/// What connects the nodes.
-pub(crate) struct SimulatedNetwork;
+/// Between which hosts nothing passes at the moment. Below, a connection that nobody hears of is refused like one to a
+/// port that is closed; in a real network nothing is heard of it, and whoever can tell these apart acts on it. Clones
+/// are the same.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Silences {
+    inner: Arc<Mutex<Silent>>,
+}
+
+#[derive(Debug, Default)]
+struct Silent {
+    /// Those without power.
+    hosts: BTreeSet<String>,
+    /// Both in their order.
+    pairs: BTreeSet<(String, String)>,
+}
+
+impl Silences {
+    /// Nothing comes from these hosts, nor passes between these.
+    pub(crate) fn set(
+        &self,
+        hosts: impl Iterator<Item = String>,
+        pairs: impl Iterator<Item = (String, String)>,
+    ) {
+        *self.inner.lock() = Silent { hosts: hosts.collect(), pairs: pairs.map(ordered).collect() };
+    }
+
+    fn is_silent(&self, from: &str, to: &str) -> bool {
+        let silent = self.inner.lock();
+        silent.hosts.contains(to) || silent.pairs.contains(&ordered((from.to_owned(), to.to_owned())))
+    }
+}
+
+fn ordered((one, other): (String, String)) -> (String, String) {
+    if one <= other { (one, other) } else { (other, one) }
+}
+
+/// What connects a node to the others.
+pub(crate) struct SimulatedNetwork {
+    host: String,
+    silences: Silences,
+}
+
+impl SimulatedNetwork {
+    pub(crate) fn of(host: &str, silences: &Silences) -> Self {
+        Self { host: host.to_owned(), silences: silences.clone() }
+    }
+}
 
 impl Network for SimulatedNetwork {
     fn connect(&self, address: &str) -> BoxFuture<'static, io::Result<Box<dyn Stream>>> {
-        let address = address.to_owned();
-        Box::pin(async move { Ok(Box::new(TcpStream::connect(address).await?) as Box<dyn Stream>) })
+        let (host, silences, address) = (self.host.clone(), self.silences.clone(), address.to_owned());
+        Box::pin(async move {
+            let other = address.split(':').next().unwrap_or_default();
+            let was_silent = silences.is_silent(&host, other);
+            match TcpStream::connect(address.as_str()).await {
+                Ok(stream) => Ok(Box::new(stream) as Box<dyn Stream>),
+                Err(_) if was_silent || silences.is_silent(&host, other) => std::future::pending().await,
+                Err(error) => Err(error),
+            }
+        })
     }
 
     fn listen(&self, address: &str) -> BoxFuture<'static, io::Result<Box<dyn Listener>>> {
@@ -86,14 +142,14 @@ async fn dial(uri: Uri) -> io::Result<TokioIo<TcpStream>> {
 
 /// How a node's scheduler reaches workers and stores.
 pub(crate) fn to_peers() -> tripod_ray::Connect {
-    std::sync::Arc::new(|endpoint| {
+    Arc::new(|endpoint| {
         Box::pin(async move { endpoint.connect_with_connector(tower::service_fn(dial)).await })
     })
 }
 
 /// How a node's engine of Mars reaches stores.
 pub(crate) fn to_stores() -> tripod_mars::Connect {
-    std::sync::Arc::new(|endpoint| {
+    Arc::new(|endpoint| {
         Box::pin(async move { endpoint.connect_with_connector(tower::service_fn(dial)).await })
     })
 }

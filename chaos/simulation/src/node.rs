@@ -21,7 +21,7 @@ use tripod_state::ids::NodeId;
 use tripod_state::{Command, State, member};
 
 use super::clock::ProcessClock;
-use super::network::{self, CLIENT_PORT, PEER_PORT, SimulatedNetwork};
+use super::network::{self, CLIENT_PORT, PEER_PORT, Silences, SimulatedNetwork};
 use super::observation::Life;
 use super::plan::Plan;
 use super::planted::{Planted, PlantedBackend};
@@ -77,6 +77,7 @@ struct Config {
     places: usize,
     seed: u64,
     planted: Option<Planted>,
+    silences: Silences,
 }
 
 /// A node that is up.
@@ -113,7 +114,7 @@ pub(crate) fn peer(place: usize) -> String {
 impl Site {
     /// The sites of all machines of a plan. The first ones are those of the first voters.
     pub(crate) fn all(seed: u64, plan: &Plan, planted: Option<Planted>, witness: &Witness) -> Vec<Arc<Self>> {
-        let first = |place: usize| NodeId(place as u64 + 1);
+        let (first, silences) = (|place: usize| NodeId(place as u64 + 1), Silences::default());
         let initial: Vec<_> =
             (0..plan.nodes).map(|place| InitialMember { node: first(place), peer: peer(place) }).collect();
         let site = |place: usize| {
@@ -142,11 +143,16 @@ impl Site {
                 running: Mutex::new(None),
                 told: Mutex::default(),
                 process_over: AtomicBool::new(false),
-                config: Config { options, places: plan.places(), seed, planted },
+                config: Config { options, places: plan.places(), seed, planted, silences: silences.clone() },
                 witness: witness.clone(),
             })
         };
         (0..plan.places()).map(site).collect()
+    }
+
+    /// Between which hosts of the simulation nothing passes.
+    pub(crate) fn silences(&self) -> &Silences {
+        &self.config.silences
     }
 
     /// The node, if it is up.
@@ -282,7 +288,8 @@ impl Site {
         let reading = Arc::clone(&process_clock);
         let clock: WallClock = Arc::new(move || reading.read());
         let observer = Arc::new(Observed { node, witness: self.witness.clone() });
-        let world = World::simulated(Arc::new(SimulatedNetwork), self.disk.clone(), clock.clone());
+        let network = Arc::new(SimulatedNetwork::of(&self.name, &self.config.silences));
+        let world = World::simulated(network, self.disk.clone(), clock.clone());
         let world = world.observed(observer);
         let parts = Parts::with_clock(tripod_gateway::Options::default(), clock);
         let mut options = self.config.options.clone();

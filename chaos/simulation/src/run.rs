@@ -75,8 +75,13 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn new(seed: u64, options: &Options) -> Self {
+        let plan = Plan::new(seed, SimTime(options.faults_for_ms));
+        Self::of(seed, options, plan)
+    }
+
+    /// Not run yet.
+    fn of(seed: u64, options: &Options, plan: Plan) -> Self {
         let faults_until = SimTime(options.faults_for_ms);
-        let plan = Plan::new(seed, faults_until);
         let witness = Witness::new(seed, options.keep_events);
         let sites = Site::all(seed, &plan, options.planted, &witness);
         let mut sim = simulation(seed, &plan);
@@ -287,4 +292,87 @@ fn simulation<'a>(seed: u64, plan: &Plan) -> Sim<'a> {
         .tcp_capacity(SEGMENTS_MAX)
         .enable_random_order();
     builder.build()
+}
+
+#[cfg(test)]
+mod tests {
+    use tripod_raft::Timing;
+    use tripod_state::ids::NodeId;
+
+    use super::*;
+    use crate::fault::{Fault, Victim};
+    use crate::plan::Planned;
+
+    /// When the fault comes: by then everything is settled.
+    const FROM: SimTime = SimTime(4000);
+    /// When it is over.
+    const UNTIL: SimTime = SimTime(7000);
+
+    /// Three nodes with the default timing and a good network, to which one thing happens.
+    fn run<T>(seed: u64, fault: Fault, then: impl FnOnce(&mut Run<'_>) -> T) -> T {
+        let _chance = Chance::seed(seed);
+        let options = Options { faults_for_ms: 10_000, ..Options::default() };
+        let plan = Plan {
+            nodes: 3,
+            timing: Timing::default(),
+            latency_max_ms: 2,
+            spares: 0,
+            faults: vec![Planned { fault, from: FROM, until: UNTIL }],
+            ..Plan::new(seed, SimTime(options.faults_for_ms))
+        };
+        let mut run = Run::of(seed, &options, plan);
+        let outcome = then(&mut run);
+        assert!(!run.witness.is_broken());
+        run.sites.iter().for_each(|site| site.stopped());
+        outcome
+    }
+
+    /// Who leads in the highest term, as it knows itself.
+    fn leader(run: &Run<'_>) -> Option<NodeId> {
+        let running = run.sites.iter().filter_map(|site| site.running());
+        let ready = running.filter(|running| running.leadership().ready_here);
+        ready.max_by_key(|running| running.leadership().term).map(|running| running.node)
+    }
+
+    /// After how many milliseconds another node leads.
+    fn replaced_after_ms(seed: u64, fault: Fault) -> u64 {
+        run(seed, fault, |run| {
+            run.until(FROM.0, |_| false).unwrap();
+            let old = leader(run).expect("somebody leads");
+            let replaced = run.until(UNTIL.0 - FROM.0, |run| leader(run).is_some_and(|new| new != old));
+            assert!(replaced.unwrap(), "nobody takes over");
+            run.at().since_ms(FROM)
+        })
+    }
+
+    #[test]
+    fn a_leader_that_is_killed_is_replaced_within_a_tenth_of_a_second() {
+        for seed in [1, 3] {
+            let took_ms = replaced_after_ms(seed, Fault::Kill(Victim::Leader));
+            assert!(took_ms <= 100, "seed {seed}: {took_ms} ms");
+        }
+    }
+
+    #[test]
+    fn a_leader_that_nobody_hears_of_any_more_is_replaced_by_the_timers() {
+        for fault in [Fault::PowerCut(Victim::Leader), Fault::Hold(Victim::Leader)] {
+            let took_ms = replaced_after_ms(1, fault);
+            assert!((400..=2500).contains(&took_ms), "{fault}: {took_ms} ms");
+        }
+    }
+
+    #[test]
+    fn a_follower_that_is_killed_and_comes_back_moves_nobody() {
+        for place in 0..3 {
+            run(1, Fault::Kill(Victim::Node(place)), |run| {
+                run.until(FROM.0 - 100, |_| false).unwrap();
+                let before = leader(run).expect("somebody leads");
+                if run.sites[place].node() == Some(before) {
+                    return;
+                }
+                run.until(UNTIL.0 + 2000 - FROM.0, |_| false).unwrap();
+                assert_eq!(leader(run), Some(before));
+            });
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tripod_gateway::{Leadership, Role};
-use tripod_state::ids::{LogIndex, NodeId};
+use tripod_state::ids::{LogIndex, NodeId, Term};
 use tripod_state::member::{self, Suffrage};
 use tripod_state::{Fault, Scope, State};
 
@@ -23,6 +23,9 @@ const LOGS_EVERY_MS: u64 = 100;
 const STATES_EVERY_MS: u64 = 200;
 /// Without progress for so long what happens then may have been decided long before.
 const STALL_MS: u64 = 600;
+/// An election is without need if nothing has been wrong for so long, and the leader of before is up. Some of them are
+/// hand-overs, when members change.
+const NO_NEED_MS: u64 = 3000;
 /// For how long after such a stall.
 const STALL_COUNTS_MS: u64 = 5000;
 
@@ -35,6 +38,8 @@ pub(crate) struct Watcher {
     /// When an index above all before was last seen applied, and that index.
     progress: (SimTime, LogIndex),
     last_stall: SimTime,
+    /// The last leader that was ready, and its term.
+    leader: Option<(Term, NodeId)>,
     /// The highest index after which the scheduler was looked at.
     scheduler: LogIndex,
     looked: Looked,
@@ -89,6 +94,7 @@ impl Watcher {
             dead: BTreeSet::new(),
             progress: Default::default(),
             last_stall: SimTime(0),
+            leader: None,
             scheduler: LogIndex(0),
             looked: Looked::default(),
         }
@@ -126,6 +132,7 @@ impl Watcher {
     }
 
     fn leaders(&mut self, at: SimTime) {
+        let mut elected = Vec::new();
         for site in &self.sites {
             let Some(running) = site.running() else {
                 self.leaderships.remove(&site.name);
@@ -141,6 +148,26 @@ impl Watcher {
             let ready = if ready_here { ", ready" } else { "" };
             self.witness.note(at, &site.name, format_args!("term {term}: {leader} leads{ready}"));
             self.witness.follows(at, running.node, running.life, &seen);
+            if ready_here {
+                elected.push((term, running.node));
+            }
+        }
+        elected.into_iter().for_each(|(term, node)| self.elected(at, term, node));
+    }
+
+    /// Counts how often somebody was elected while nothing spoke against the leader of before.
+    fn elected(&mut self, at: SimTime, term: Term, node: NodeId) {
+        let Some((before, old)) = self.leader else {
+            self.leader = Some((term, node));
+            return;
+        };
+        if term <= before {
+            return;
+        }
+        self.leader = Some((term, node));
+        let is_up = self.sites.iter().any(|site| site.running().is_some_and(|running| running.node == old));
+        if old != node && is_up && self.witness.calm_since(SimTime(at.0.saturating_sub(NO_NEED_MS))) {
+            self.witness.count("elections without need");
         }
     }
 

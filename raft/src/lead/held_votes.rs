@@ -168,7 +168,8 @@ pub(crate) async fn own(raft: &Raft) -> Result<Vote, String> {
     raft.with_raft_state(|state| *state.vote_ref()).await.map_err(|fatal| fatal.to_string())
 }
 
-fn is_quorum(sets: &[BTreeSet<u64>], agreeing: &BTreeSet<u64>) -> bool {
+/// Whether more than half of each set agrees.
+pub(super) fn is_quorum(sets: &[BTreeSet<u64>], agreeing: &BTreeSet<u64>) -> bool {
     sets.iter().all(|set| set.intersection(agreeing).count() * 2 > set.len())
 }
 

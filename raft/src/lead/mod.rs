@@ -8,6 +8,7 @@
 //! | `elections` | how often leaders came |
 //! | `fitness` | when a leader gives up leading |
 //! | `hand_over`, `first_answer` | leadership for another node, and back if nobody takes it |
+//! | `suspicion` | a leader whose process has ended is replaced at once |
 //! | `submit`, `outcome` | proposals here, and what becomes of those of others |
 //! | `leader_link`, `forward` | calls to the leader, and proposals elsewhere |
 //! | `read_index`, `held_votes` | linearizable reads, and what proves them |
@@ -24,3 +25,4 @@ pub(crate) mod leadership;
 pub(crate) mod outcome;
 pub(crate) mod read_index;
 pub(crate) mod submit;
+pub(crate) mod suspicion;

@@ -54,6 +54,7 @@ use crate::lead::leader_signs::LeaderSigns;
 use crate::lead::leadership::LeadershipWatch;
 use crate::lead::read_index::ReadRounds;
 use crate::lead::submit::Submitter;
+use crate::lead::suspicion::Suspicion;
 use crate::log::LogStore;
 use crate::offline::backup::Saves;
 use crate::peers::gate::Gate;
@@ -71,6 +72,7 @@ pub(crate) struct Node {
     fitness: Fitness,
     send_gate: SendGate,
     heard: LeaderSigns,
+    suspicion: Suspicion,
     space: Space,
     gauge: Gauge,
     pub(crate) admission: Admission,

@@ -36,6 +36,7 @@ use crate::lead::leader_signs::LeaderSigns;
 use crate::lead::leadership::{LeadershipWatch, Sources};
 use crate::lead::read_index::ReadRounds;
 use crate::lead::submit::Submitter;
+use crate::lead::suspicion::Suspicion;
 use crate::node::config;
 use crate::node::storage::Storage;
 use crate::node::world::World;
@@ -85,6 +86,7 @@ impl Node {
             own_rounds: own_rounds(votes, &leadership),
             remote_rounds: remote_rounds(&link),
             comparer: Comparer::new(options.node.0, options.data.clone(), failure.clone(), work.clone()),
+            suspicion: Suspicion::new(options.node, raft.clone(), machine.clone()),
             stopping: AtomicBool::new(false),
             stop,
             server: Mutex::new(None),

@@ -20,6 +20,7 @@ use crate::care::rejoin::Respondent;
 use crate::disk::identity::Identity;
 use crate::lead::fitness::Watcher;
 use crate::lead::leadership::LeadershipWatch;
+use crate::lead::suspicion;
 use crate::peers::auth::{self, Guard};
 use crate::peers::wiring::PeerListener;
 
@@ -43,6 +44,7 @@ impl Node {
                 submitter: self.submitter.clone(),
                 acknowledged: self.acknowledged.clone(),
             },
+            suspicion: self.suspicion.clone(),
         };
         let leader = LeaderService {
             submitter: self.submitter.clone(),
@@ -89,6 +91,14 @@ impl Node {
             fitness: self.fitness.clone(),
         };
         tokio::spawn(watcher.run(self.options.clone(), self.stop.clone()));
+        let suspicious = suspicion::Watcher::new(
+            self.suspicion.clone(),
+            self.members.calls.clone(),
+            self.leadership.clone(),
+            self.heard.clone(),
+            self.gate.clone(),
+        );
+        tokio::spawn(suspicious.run(self.stop.clone()));
         tokio::spawn(self.members.clone().drive(self.stop.clone()));
         self.watch_levels();
         let (machine, link) = (self.machine.clone(), self.link.clone());

@@ -9,6 +9,7 @@ use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
 
 use super::auth::Caller;
 use super::channels::{Channels, Class};
+use super::idle::IdleConnection;
 use crate::base::local_identity::LocalIdentity;
 
 /// Where a call goes.
@@ -64,6 +65,19 @@ impl PeerCalls {
     /// The address is no address, or nobody answers there in time.
     pub(crate) async fn connect(&self, address: &str) -> Result<Channel, String> {
         self.channels.connect(address).await
+    }
+
+    /// As [`Channels::idle`].
+    ///
+    /// # Errors
+    /// The address is no address, or nobody answers there in time.
+    pub(crate) async fn idle(&self, address: &str) -> Result<IdleConnection, String> {
+        self.channels.idle(address).await
+    }
+
+    /// As [`Channels::is_refused`].
+    pub(crate) async fn is_refused(&self, address: &str) -> bool {
+        self.channels.is_refused(address).await
     }
 
     /// Makes one call, on the connection that all of its class share.

@@ -1,6 +1,7 @@
 //! Connections to peers.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use tripod_dial::Callee;
 use tripod_state::ids::FeatureLevel;
 
 use super::auth;
+use super::idle::IdleConnection;
 use crate::peers::wiring::Wires;
 
 /// How often an HTTP/2 ping asks whether the other side lives.
@@ -90,6 +92,26 @@ impl Channels {
     pub(crate) async fn connect(&self, address: &str) -> Result<Channel, String> {
         let connected = self.wires.connect(&self.endpoint(address)?).await;
         connected.map_err(|error| format!("cannot connect to {address}: {}", innermost(&error)))
+    }
+
+    /// A connection to `address` that is made now and is not to be used.
+    ///
+    /// # Errors
+    /// The address is no address, or nobody answers there in time.
+    pub(crate) async fn idle(&self, address: &str) -> Result<IdleConnection, String> {
+        let endpoint = self.endpoint(address)?;
+        let connecting = async {
+            let stream = self.wires.dial(address).await.map_err(|error| error.to_string())?;
+            IdleConnection::begin(&endpoint, stream).await.map_err(|error| innermost(&error))
+        };
+        let connected = tokio::time::timeout(self.connect_timeout, connecting).await;
+        connected.unwrap_or_else(|_| Err(format!("nobody answers at {address}")))
+    }
+
+    /// Whether a port refuses connections, asked once. It does not if it is silent, or cannot be reached.
+    pub(crate) async fn is_refused(&self, address: &str) -> bool {
+        let dialled = tokio::time::timeout(self.connect_timeout, self.wires.dial(address)).await;
+        matches!(dialled, Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused)
     }
 
     fn endpoint(&self, address: &str) -> Result<Endpoint, String> {

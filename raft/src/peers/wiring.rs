@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tonic::transport::server::Connected;
 use tonic::transport::{Channel, Endpoint, Uri};
 
@@ -42,6 +42,17 @@ impl Wires {
         match self {
             Self::Tcp => endpoint.connect().await,
             Self::Brought(network) => endpoint.connect_with_connector(Connector(network.clone())).await,
+        }
+    }
+
+    /// A connection to `HOST:PORT` that is made now, on which nothing has been said.
+    ///
+    /// # Errors
+    /// As the network has it: whether it was refused can be told from silence.
+    pub(crate) async fn dial(&self, address: &str) -> io::Result<Box<dyn Stream>> {
+        match self {
+            Self::Tcp => Ok(Box::new(TcpStream::connect(address).await?)),
+            Self::Brought(network) => network.connect(address).await,
         }
     }
 

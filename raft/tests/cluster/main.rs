@@ -21,3 +21,4 @@ mod replication;
 mod silent_leader;
 mod snapshots;
 mod snapshots_resumed;
+mod suspicion;

@@ -36,7 +36,7 @@ pub(crate) enum Wire {
 pub(crate) struct Exchange {
     inner: Arc<Mutex<Inner>>,
     pub(super) began: Instant,
-    pub(super) latency_max_ms: u64,
+    pub(crate) latency_max_ms: u64,
 }
 
 #[derive(Default)]

@@ -15,7 +15,7 @@ use tripod_proto::tripod::peer::v1::leader_server::LeaderServer;
 use tripod_proto::tripod::peer::v1::raft_server::{Raft as RaftApi, RaftServer};
 use tripod_proto::tripod::peer::v1::{
     AcknowledgedRequest, AcknowledgedResponse, Blob, LevelAnswer, LevelQuestion, SnapshotChunk, SnapshotHeld,
-    SnapshotOffer,
+    SnapshotOffer, SuspectRequest, SuspectResponse,
 };
 
 use super::leader_service::LeaderService;
@@ -28,6 +28,7 @@ use crate::care::level::Own;
 use crate::care::rejoin::{Question, Respondent};
 use crate::lead::held_votes;
 use crate::lead::leader_signs::LeaderSigns;
+use crate::lead::suspicion::Suspicion;
 use crate::peers::arrivals::arrivals;
 use crate::peers::auth::Guard;
 use crate::peers::gate::Gate;
@@ -107,6 +108,7 @@ pub(crate) struct RaftService {
     pub(crate) gate: Gate,
     pub(crate) own: Own,
     pub(crate) respondent: Respondent,
+    pub(crate) suspicion: Suspicion,
 }
 
 impl RaftService {
@@ -161,16 +163,23 @@ impl RaftApi for RaftService {
         request: Request<Streaming<Blob>>,
     ) -> Result<Response<Self::StreamAppendStream>, Status> {
         self.gate.check_entries()?;
-        let (heard, sanity) = (self.heard.clone(), self.sanity.clone());
+        let (mut stream, sanity) = (self.heard.stream(), self.sanity.clone());
         // A message that cannot be read ends the stream: skipping it would leave a gap.
-        let messages = request.into_inner().map(move |message| {
+        let read = move |message: Result<Blob, Status>| {
             let blob = message.inspect_err(|status| tracing::debug!(%status, "append stream ended")).ok()?;
             let message = codec::decode::<AppendEntriesRequest<Types>>(&blob.data)
                 .inspect_err(|error| tracing::warn!(%error, "append refused"))
                 .ok()?;
             sanity.append(&message).ok()?;
-            heard.note(&message.vote);
             Some(message)
+        };
+        let messages = request.into_inner().map(move |message| {
+            let message = read(message);
+            match &message {
+                Some(message) => stream.note(&message.vote),
+                None => stream.end(),
+            }
+            message
         });
         let messages = messages.take_while(|message| futures::future::ready(message.is_some()));
         // A leader that has nothing to append is silent, and its stream would outlast the engine.
@@ -242,6 +251,15 @@ impl RaftApi for RaftService {
     ) -> Result<Response<AcknowledgedResponse>, Status> {
         let index = self.respondent.acknowledged.by(request.get_ref().node);
         Ok(Response::new(AcknowledgedResponse { index }))
+    }
+
+    async fn suspect(&self, request: Request<SuspectRequest>) -> Result<Response<SuspectResponse>, Status> {
+        // Whoever may have lost its data does not say that somebody is to be elected.
+        self.gate.check_votes()?;
+        tokio::select! {
+            answer = self.suspicion.answer(request.get_ref()) => answer.map(Response::new),
+            () = self.stopping() => Err(stopped("it suspects nobody any more")),
+        }
     }
 
     async fn level(&self, _: Request<LevelQuestion>) -> Result<Response<LevelAnswer>, Status> {

@@ -15,6 +15,7 @@ use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
 use tripod_proto::tripod::peer::v1::raft_server::{Raft as RaftApi, RaftServer};
 use tripod_proto::tripod::peer::v1::{
     AcknowledgedRequest, AcknowledgedResponse, Blob, LevelAnswer, LevelQuestion, SnapshotHeld,
+    SuspectRequest, SuspectResponse,
 };
 
 use super::*;
@@ -105,6 +106,10 @@ impl RaftApi for Follower {
     }
 
     async fn level(&self, _: Request<LevelQuestion>) -> Result<Response<LevelAnswer>, Status> {
+        nothing_else()
+    }
+
+    async fn suspect(&self, _: Request<SuspectRequest>) -> Result<Response<SuspectResponse>, Status> {
         nothing_else()
     }
 
