@@ -125,7 +125,8 @@ impl Nemesis {
 
     fn crash(&mut self, sim: &mut Sim<'_>, place: usize, fault: Fault) {
         if !matches!(fault, Fault::Kill(_)) {
-            // The system of a process that is killed closes its connections and refuses others. Without power it cannot.
+            // The system of a process that is killed closes its connections and refuses others. Without power it
+            // cannot.
             self.dark.insert(place);
             self.darken(sim, place);
         }

@@ -1,6 +1,7 @@
 //! Leaders that hand over to nodes which cannot take over, and planned stops.
 
 use tokio::time::Instant;
+use tripod_proto::tripod::peer::v1::SuspectRequest;
 use tripod_state::ids::{DurationMs, NodeId};
 use tripod_state::{Envelope, Scope};
 use tripod_wait::{until, within};
@@ -215,6 +216,45 @@ fn a_stop_does_not_wait_for_peers_that_keep_their_connections() {
         cluster.stop_node(follower).await;
         let took = begun.elapsed();
         assert!(took < DRAIN_DEADLINE, "a follower stopped in {took:?}");
+        cluster.stop().await;
+    });
+}
+
+/// What a node answers that is asked whether it has lost a leader.
+async fn suspected(asked: &Handle, node: u64, leader: u64, term: u64) -> Result<bool, tonic::Code> {
+    let answer = asked.node().suspicion.answer(&SuspectRequest { node, leader, term }).await;
+    answer.map(|answer| answer.agrees).map_err(|status| status.code())
+}
+
+#[test]
+fn who_hears_its_leader_agrees_with_nobody_and_who_may_not_suspect_is_refused() {
+    each_seed(0..5, async || {
+        let (cluster, leader, _) = three().await;
+        let [asked, voter] = others(&cluster, leader);
+        let (asked, term) = (cluster.node(asked), cluster.node(leader).status().term.0);
+        assert_eq!(suspected(asked, voter, leader, term).await, Ok(false));
+        assert_eq!(suspected(cluster.node(leader), voter, leader, term).await, Ok(false));
+        assert_eq!(suspected(asked, 9, leader, term).await, Err(tonic::Code::PermissionDenied));
+        for (leader, term) in [(leader, term + 1), (leader, term - 1), (voter, term), (9, u64::MAX)] {
+            let refused = suspected(asked, voter, leader, term).await;
+            assert_eq!(refused, Err(tonic::Code::FailedPrecondition));
+        }
+        assert_eq!(cluster.node(leader).status().term.0, term, "nobody was elected for that");
+        cluster.stop().await;
+    });
+}
+
+#[test]
+fn who_asks_all_the_time_whether_a_leader_is_lost_is_refused_before_it_takes_anything() {
+    each_seed(0..5, async || {
+        let (cluster, leader, _) = three().await;
+        let [asked, voter] = others(&cluster, leader);
+        let (asked, term) = (cluster.node(asked), cluster.node(leader).status().term.0);
+        let questions = (0..100).map(|_| suspected(asked, voter, leader, term));
+        let answers = futures::future::join_all(questions).await;
+        let refused = answers.iter().filter(|answer| **answer == Err(tonic::Code::ResourceExhausted)).count();
+        assert_eq!(refused, 84, "sixteen wait");
+        assert_eq!(suspected(asked, voter, leader, term).await, Ok(false), "they are answered by now");
         cluster.stop().await;
     });
 }

@@ -2,7 +2,7 @@
 //!
 //! [`channels`] holds the connections, one per peer and class, so that a large append or a snapshot
 //! cannot delay a heartbeat; they go over [`wiring`], the operating system's network or one that is
-//! brought along ([`network`]). [`calls`] are made on them, none on an [`idle`] one. [`auth`] puts the cluster and the target node on every call and refuses
+//! brought along ([`network`]). [`calls`] are made on them; an [`idle`] one only tells that it ends. [`auth`] puts the cluster and the target node on every call and refuses
 //! calls that were meant for somebody else; [`gate`] says which may come in, [`sanity`] what no peer can
 //! mean. [`client`] sends, no further ahead than [`window`] allows, and [`send_gate`] holds it back
 //! when this node cannot lead. [`transfer`] moves snapshots. [`arrivals`] bounds the connections that

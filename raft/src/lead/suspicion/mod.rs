@@ -2,16 +2,19 @@
 //!
 //! The system closes all connections of a process that ends, and refuses whoever connects to its port. So each
 //! follower keeps a connection to the leader's peer port on which nothing is said. A follower has *lost* its leader
-//! when that connection has ended, the port refuses ([`watch`]), and no stream of the leader's appends is open: whose port alone
-//! is gone still streams. It then asks the other voters whether they have lost that leader, too. If a majority of all
-//! voters has, this node included, the one with the longest log among them stands for election within all leases, as an heir does to
-//! whom a leader hands over; and a moment later the next one, if nobody leads then ([`judge`]).
+//! when that connection has ended, the port refuses ([`watch`]), and no stream of the leader's appends is open: a
+//! leader whose port alone is gone still streams. It then asks the other voters whether they have lost that leader,
+//! too. If a majority of all voters has, this node included, the one with the longest log among them stands for
+//! election within all leases, as an heir does to whom a leader hands over; and a moment later the next one, if nobody
+//! leads by then ([`judge`]).
 //!
-//! A machine that loses power, a process that stands still and a network that is cut refuse nobody: there the timers decide, as ever.
+//! A machine that loses power, a process that stands still and a network that is cut refuse nobody: there the timers
+//! decide, as ever.
 //!
-//! Elections are Raft's own, so an early one can cost time and never an entry. Nothing may rely on a leader's lease.
-//! What keeps it from costing time: the majority, one suspicion in a term and [`watch::SUSPICIONS_MAX`] in a while,
-//! and a rest after a leader that turned out to live. A node that does not know the question does not agree.
+//! Elections are Raft's own, so an early one can cost time and never an entry. Nothing may rely on a leader's lease
+//! (INV-46). What keeps an election from being held without need: the majority, one suspicion in a term and
+//! [`watch::SUSPICIONS_MAX`] in a while, and a rest after a leader that turned out to live. A node that does not know
+//! the question does not agree.
 
 mod judge;
 mod watch;

@@ -171,7 +171,8 @@ impl Watcher {
         self.suspicion.lost.send_if_modified(|lost| lost.take().is_some());
     }
 
-    /// Waits until the leader that this node had lost is heard, and rests from then on; ends at once if it had lost none.
+    /// Waits until the leader that this node had lost is heard, and rests from then on. Ends at once if it had lost
+    /// none.
     async fn rest_if_heard(&mut self, leader: LeaderTerm) {
         while let Some(lost_at) = self.lost_at {
             if self.heard.heard_at(leader.term).is_some_and(|heard_at| heard_at > lost_at) {
