@@ -183,9 +183,9 @@ impl Nemesis {
     fn apart(&self, present: &Present) -> Vec<(usize, usize)> {
         let hit = present.hit;
         let others: Vec<usize> = (0..self.sites.len()).filter(|place| *place != hit).collect();
-        let across = |hosts: &[usize]| {
+        let across = |hosts: &[usize]| -> Vec<(usize, usize)> {
             let (left, right) = hosts.split_at(hosts.len() / 2);
-            left.iter().flat_map(|left| right.iter().map(|right| (*left, *right))).collect()
+            left.iter().flat_map(|left| right.iter().map(move |right| (*left, *right))).collect()
         };
         match present.planned.fault {
             Fault::Isolate(_) | Fault::Mute(_) | Fault::Deaf(_) => {

@@ -337,7 +337,7 @@ mod tests {
     /// After how many milliseconds another node leads.
     fn replaced_after_ms(seed: u64, fault: Fault) -> u64 {
         run(seed, fault, |run| {
-            run.until(FROM.0, |_| false).unwrap();
+            run.until(FROM.0 - 1, |_| false).unwrap();
             let old = leader(run).expect("somebody leads");
             let replaced = run.until(UNTIL.0 - FROM.0, |run| leader(run).is_some_and(|new| new != old));
             assert!(replaced.unwrap(), "nobody takes over");

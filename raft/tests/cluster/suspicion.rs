@@ -168,7 +168,7 @@ fn a_leader_that_is_stopped_hands_over_and_nobody_stands_besides_its_heir() {
 fn after_a_leader_that_turned_out_to_live_nobody_is_suspected_for_a_while() {
     each_seed(0..10, async || {
         let (cluster, leader) = three().await;
-        let [voter, heir] = others(&cluster, leader).try_into().unwrap();
+        let [voter, heir]: [u64; 2] = others(&cluster, leader).try_into().unwrap();
         between(&cluster, voter, leader, Wire::Cut);
         sleep(Duration::from_millis(200)).await;
         between(&cluster, voter, leader, Wire::Whole);
