@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tripod_state::ids::{LogIndex, NodeId};
 use tripod_state::planted::{Bug, is_planted};
 use tripod_state::{Envelope, State};
@@ -103,6 +104,13 @@ impl Handle {
         };
         self.wait_applied(index).await?;
         Ok(index)
+    }
+
+    /// When this node last learned what only a node in contact with a quorum can: of one that leads, when a quorum last
+    /// answered it, and of another, when the leader last answered it with a quorum. `None`: not yet.
+    #[must_use]
+    pub fn last_contact(&self) -> Option<Instant> {
+        self.node.link.last_contact()
     }
 
     /// Waits until this node has applied `index`.

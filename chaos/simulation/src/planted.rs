@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tripod_gateway::{
     Admin, ChangeError, Future, Leadership, LevelError, LevelRequest, Levels, Measures, MembersAnswer,
     MembersRequest, ProposeError, Replica, SaveError, Saving, Status,
@@ -265,6 +266,10 @@ impl Replica for PlantedBackend {
 
     fn leadership(&self) -> watch::Receiver<Leadership> {
         self.inner.leadership()
+    }
+
+    fn last_contact(&self) -> Option<Instant> {
+        self.inner.last_contact()
     }
 
     fn ask_leader(&self, question: Bytes) -> Future<Result<Bytes, ProposeError>> {

@@ -234,6 +234,7 @@ impl Call {
         };
         let count = batch.len();
         let answers = self.sort(answer, count);
+        self.note_contact(&answers);
         drop(place);
         for (job, answer) in batch.into_iter().zip(answers) {
             // A caller that gave up needs no answer.
@@ -260,8 +261,16 @@ impl Call {
             }
             Err(status) => Err(self.failed(&status)),
         };
+        self.note_contact(std::slice::from_ref(&answer));
         // A caller that gave up needs no answer.
         let _ = done.send(answer);
+    }
+
+    /// What was applied had a quorum.
+    fn note_contact(&self, answers: &[Answer]) {
+        if answers.iter().any(Result::is_ok) {
+            self.link.note_contact();
+        }
     }
 
     /// One answer for every command of the batch.

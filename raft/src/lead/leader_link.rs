@@ -4,7 +4,8 @@ use std::future::Future;
 use std::time::Duration;
 
 use bytes::Bytes;
-use openraft::async_runtime::WatchReceiver as _;
+use openraft::async_runtime::{Instant as _, WatchReceiver as _};
+use tokio::time::Instant;
 use tonic::transport::Channel;
 use tonic::{Response, Status};
 use tripod_proto::tripod::peer::v1::leader_client::LeaderClient;
@@ -13,6 +14,7 @@ use tripod_state::ids::{LogIndex, NodeId, Term};
 
 use crate::apply::engine::Raft;
 use crate::base::error::ProposeError;
+use crate::lead::last_contact::LastContact;
 use crate::lead::leadership::{Leadership, LeadershipWatch};
 use crate::peers::MESSAGE_BYTES_MAX;
 use crate::peers::auth::Caller;
@@ -31,6 +33,7 @@ pub(crate) struct LeaderLink {
     calls: PeerCalls,
     raft: Raft,
     leadership: LeadershipWatch,
+    contact: LastContact,
 }
 
 /// The leader as known at one moment.
@@ -43,12 +46,27 @@ pub(crate) struct Target {
 
 impl LeaderLink {
     pub(crate) fn new(calls: PeerCalls, raft: Raft, leadership: LeadershipWatch) -> Self {
-        Self { calls, raft, leadership }
+        Self { calls, raft, leadership, contact: LastContact::default() }
     }
 
     /// By which the leader is found.
     pub(crate) fn leadership(&self) -> &LeadershipWatch {
         &self.leadership
+    }
+
+    /// Notes that the leader has answered what it can answer only with a quorum.
+    pub(crate) fn note_contact(&self) {
+        self.contact.note();
+    }
+
+    /// When the leader last did so, or, if this node leads, when a quorum last answered it.
+    pub(crate) fn last_contact(&self) -> Option<Instant> {
+        if !self.leadership.leads_here() {
+            return self.contact.get();
+        }
+        let metrics = self.raft.metrics();
+        let acknowledged = metrics.borrow_watched().last_quorum_acked;
+        acknowledged.and_then(|at| Instant::now().checked_sub(at.elapsed()))
     }
 
     /// Who leads, if it is another node.
@@ -104,6 +122,7 @@ impl LeaderLink {
         let mut client = self.lazy_client(&target)?;
         let request = self.caller(target.leader).request(ReadIndexRequest {});
         let answer = self.bounded(&target, READ_INDEX_DEADLINE, client.read_index(request)).await?;
+        self.contact.note();
         Ok(LogIndex(answer.get_ref().index))
     }
 

@@ -10,7 +10,7 @@
 //! | `hand_over`, `first_answer` | leadership for another node, and back if nobody takes it |
 //! | `suspicion` | a leader whose process has ended is replaced at once |
 //! | `submit`, `outcome` | proposals here, and what becomes of those of others |
-//! | `leader_link`, `forward` | calls to the leader, and proposals elsewhere |
+//! | `leader_link`, `forward`, `last_contact` | calls to the leader, proposals elsewhere, and when it answered last |
 //! | `read_index`, `held_votes` | linearizable reads, and what proves them |
 
 pub(crate) mod elections;
@@ -19,6 +19,7 @@ pub(crate) mod fitness;
 pub(crate) mod forward;
 pub(crate) mod hand_over;
 pub(crate) mod held_votes;
+pub(crate) mod last_contact;
 pub(crate) mod leader_link;
 pub(crate) mod leader_signs;
 pub(crate) mod leadership;

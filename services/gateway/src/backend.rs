@@ -8,6 +8,7 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tripod_raft::backup::{SaveError, Saving};
 use tripod_raft::{
     Applied, ChangeError, Handle, Leadership, LevelError, LevelRequest, Levels, Measures, MembersAnswer,
@@ -34,6 +35,8 @@ pub trait Replica: Send + Sync + 'static {
     fn applied_index(&self) -> LogIndex;
     /// Who leads, as it changes.
     fn leadership(&self) -> watch::Receiver<Leadership>;
+    /// When this node last learned what only a node in contact with a quorum can; `None`: not yet.
+    fn last_contact(&self) -> Option<Instant>;
     /// Asks the leader's gateway.
     fn ask_leader(&self, question: Bytes) -> Future<Result<Bytes, ProposeError>>;
 }
@@ -113,6 +116,10 @@ impl Replica for Handle {
 
     fn leadership(&self) -> watch::Receiver<Leadership> {
         self.leadership()
+    }
+
+    fn last_contact(&self) -> Option<Instant> {
+        self.last_contact()
     }
 
     fn ask_leader(&self, question: Bytes) -> Future<Result<Bytes, ProposeError>> {

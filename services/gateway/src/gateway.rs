@@ -44,7 +44,7 @@ pub enum Consistency {
 /// Cheap to clone; one for all front ends of a node. Its tasks end with its last clone.
 #[derive(Clone)]
 pub struct Gateway {
-    backend: Arc<dyn Replica>,
+    pub(crate) backend: Arc<dyn Replica>,
     admin: Arc<dyn Admin>,
     hub: Arc<Hub>,
     calls: Arc<Calls>,

@@ -232,6 +232,10 @@ impl Replica for MemoryBackend {
         self.inner.leadership.subscribe()
     }
 
+    fn last_contact(&self) -> Option<Instant> {
+        None
+    }
+
     fn ask_leader(&self, question: Bytes) -> Future<Result<Bytes, ProposeError>> {
         let inner = Arc::clone(&self.inner);
         Box::pin(async move {

@@ -7,7 +7,8 @@
 
 use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
+use tripod_state::ids::LogIndex;
 
 use crate::gateway::{Consistency, Gateway};
 
@@ -50,9 +51,11 @@ impl Readiness {
 impl Gateway {
     /// Looks whether this node can serve now. Takes half a second at most.
     pub async fn readiness(&self) -> Readiness {
+        let (began, applied) = (Instant::now(), self.backend.applied_index());
         let read = match timeout(READ_PATIENCE, self.read(Consistency::Linearizable, |_| ())).await {
             Ok(Ok(())) => None,
             Ok(Err(outage)) => Some(outage.to_string()),
+            Err(_) if self.is_busy_since(began, applied) => None,
             Err(_) => Some(format!("the cluster did not answer within {} ms", READ_PATIENCE.as_millis())),
         };
         let status = self.admin().status();
@@ -76,13 +79,20 @@ impl Gateway {
             [check("leader", leader), check("read", read), check("disk", disk), check("drained", drained)];
         Readiness { checks: checks.into() }
     }
+
+    /// Whether this node has been answered with a quorum and has applied something since then: a read waits behind what
+    /// others want, as it does when all tasks of a large gang arrive at once. To send their clients away makes that worse.
+    fn is_busy_since(&self, began: Instant, applied: LogIndex) -> bool {
+        let is_answered = self.backend.last_contact().is_some_and(|answered| answered >= began);
+        is_answered && self.backend.applied_index() > applied
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use tripod_raft::{FlushTimes, Measures};
     use tripod_state::State;
-    use tripod_state::ids::{LogIndex, NodeId, Term, TimeMs};
+    use tripod_state::ids::{NodeId, Term, TimeMs};
     use tripod_state::member::{self, Addresses, Listed};
     use tripod_state::{ApplyContext, Command, Envelope, level};
 
@@ -98,7 +108,7 @@ mod tests {
         let (gateway, backend) = Gateway::in_memory();
         assert!(gateway.readiness().await.is_ready());
         backend.depose();
-        let began = tokio::time::Instant::now();
+        let began = Instant::now();
         let readiness = gateway.readiness().await;
         assert!(began.elapsed() <= READ_PATIENCE + Duration::from_millis(10), "{:?}", began.elapsed());
         assert_eq!(troubled(&readiness), ["leader", "read"]);

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use futures::FutureExt as _;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tripod_gateway::{
     Admin, Future, Gateway, Leadership, MemoryBackend, Options, Parts, ProposeError, Replica, Status,
 };
@@ -20,6 +21,8 @@ pub(crate) struct Follower {
     applied: Arc<watch::Sender<LogIndex>>,
     leadership: watch::Sender<Leadership>,
     hooks: OnceLock<Hooks>,
+    /// When it says that the leader last answered it.
+    last_contact: Mutex<Option<Instant>>,
     /// What happens after how many more looks at the state.
     meddling: Mutex<Option<(u32, Command)>>,
 }
@@ -34,6 +37,7 @@ impl Follower {
             applied: Arc::new(watch::Sender::new(LogIndex(0))),
             leadership: watch::Sender::new(leadership),
             hooks: OnceLock::new(),
+            last_contact: Mutex::new(None),
             meddling: Mutex::new(None),
         });
         assert!(follower.hooks.set(parts.hooks()).is_ok());
@@ -50,6 +54,12 @@ impl Follower {
 }
 
 impl Follower {
+    /// It is answered now, and has applied so much.
+    pub(crate) fn answered(&self, applied: LogIndex) {
+        *self.last_contact.lock() = Some(Instant::now());
+        self.applied.send_replace(applied);
+    }
+
     /// Between the `looks`-th look at the state from now on, and whatever the looker does next, a
     /// command comes in and is applied here.
     pub(crate) fn meddle_behind(&self, looks: u32, command: Command) {
@@ -102,6 +112,10 @@ impl Replica for Follower {
 
     fn leadership(&self) -> watch::Receiver<Leadership> {
         self.leadership.subscribe()
+    }
+
+    fn last_contact(&self) -> Option<Instant> {
+        *self.last_contact.lock()
     }
 
     fn ask_leader(&self, question: Bytes) -> Future<Result<Bytes, ProposeError>> {

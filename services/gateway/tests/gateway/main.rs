@@ -9,6 +9,7 @@ mod full_disk;
 mod heartbeats;
 mod intervals;
 mod owned_sessions;
+mod readiness;
 mod suspicion;
 mod turns;
 mod waiting;
