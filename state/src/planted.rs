@@ -29,10 +29,12 @@ pub enum Bug {
     GraphEndsTwice,
     /// What is sealed may be sealed once more, as of another time.
     SealedTwice,
+    /// A node tells leaders that ask the vote that it held when it started.
+    StaleVote,
 }
 
 impl Bug {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::StaleReads,
         Self::EarlyAcknowledgement,
         Self::ForgottenVote,
@@ -43,6 +45,7 @@ impl Bug {
         Self::EventLost,
         Self::GraphEndsTwice,
         Self::SealedTwice,
+        Self::StaleVote,
     ];
 
     /// As it is written on command lines.
@@ -59,6 +62,7 @@ impl Bug {
             Self::EventLost => "event-lost",
             Self::GraphEndsTwice => "graph-ends-twice",
             Self::SealedTwice => "sealed-twice",
+            Self::StaleVote => "stale-vote",
         }
     }
 

@@ -11,7 +11,7 @@ use clap::Args;
 use crate::cargo::{self, cargo, root, target_dir};
 
 /// Each promise that can be broken, and the scenario that should notice it.
-const BUGS: [(&str, &str); 10] = [
+const BUGS: [(&str, &str); 11] = [
     ("stale-reads", "partitions"),
     ("early-acknowledgement", "power-cuts"),
     ("forgotten-vote", "kills"),
@@ -22,6 +22,7 @@ const BUGS: [(&str, &str); 10] = [
     ("event-lost", "mindspore"),
     ("graph-ends-twice", "mars"),
     ("sealed-twice", "mars"),
+    ("stale-vote", "deposed-leaders"),
 ];
 /// How long the faults of one run go on, in minutes. Each run has the next seed.
 const RUN_MINUTES: f64 = 0.75;

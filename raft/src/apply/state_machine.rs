@@ -205,6 +205,11 @@ impl StateMachine {
         self.shared.applied.subscribe()
     }
 
+    /// What [`Self::applied`] shows now.
+    pub(crate) fn applied_id(&self) -> Option<LogId> {
+        *self.shared.applied.borrow()
+    }
+
     /// The last entry in the state that [`Self::read`] shows at this moment: equal answers before and
     /// after a read are the index of what was read. [`Self::applied`] follows a little later.
     pub(crate) fn applied_index(&self) -> u64 {

@@ -5,6 +5,10 @@
 //! read that came in meanwhile finds what the next leader has long replaced. Here each answer belongs to a
 //! question that was asked after the reader had come: whoever holds no later vote then has not elected
 //! anybody else before, so nothing was acknowledged that this node does not know.
+//!
+//! Neither side asks its engine. The leader takes what it has applied, once that holds an entry of its own term: what
+//! it acknowledged it had applied, and what earlier leaders acknowledged lies below. A member tells the vote that its
+//! log holds, which is there before anybody is told of it (docs/decisions/060).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,16 +16,19 @@ use std::time::Duration;
 
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use openraft::ReadPolicy;
+use openraft::async_runtime::WatchReceiver as _;
 use openraft::errors::{LinearizableReadError, RaftError};
 use parking_lot::Mutex;
 use tripod_proto::tripod::peer::v1::Blob;
 use tripod_state::ids::LogIndex;
 
 use crate::apply::engine::Raft;
+use crate::apply::state_machine::StateMachine;
 use crate::base::codec;
 use crate::base::error::ProposeError;
-use crate::base::types::{LogId, Vote};
+use crate::base::types::{Peer, Vote};
 use crate::lead::read_index::Rounds;
+use crate::log::LogStore;
 use crate::peers::calls::{Destination, PeerCalls};
 use crate::peers::channels::Class;
 
@@ -33,6 +40,8 @@ const ANSWER_DEADLINE: Duration = Duration::from_secs(1);
 pub(crate) struct HeldVotes {
     calls: PeerCalls,
     raft: Raft,
+    log: LogStore,
+    machine: StateMachine,
     /// One question at a time is under way to each member: a round that has its quorum leaves the others' answers
     /// to themselves, and a member that does not answer keeps one call, not thousands.
     members: Arc<Mutex<BTreeMap<u64, Member>>>,
@@ -48,15 +57,24 @@ struct Member {
 /// What the leader knows when a round begins.
 struct Known {
     vote: Vote,
-    committed: Option<LogId>,
     /// More than half of each of these sets must answer; two while members change.
     quorums_of: Vec<BTreeSet<u64>>,
     addresses: BTreeMap<u64, String>,
 }
 
+impl Known {
+    fn new(vote: Vote, membership: &openraft::Membership<u64, Peer>) -> Self {
+        Self {
+            vote,
+            quorums_of: membership.get_joint_config().clone(),
+            addresses: membership.nodes().map(|(node, peer)| (*node, peer.address.clone())).collect(),
+        }
+    }
+}
+
 impl HeldVotes {
-    pub(crate) fn new(calls: PeerCalls, raft: Raft) -> Self {
-        Self { calls, raft, members: Arc::default() }
+    pub(crate) fn new(calls: PeerCalls, raft: Raft, log: LogStore, machine: StateMachine) -> Self {
+        Self { calls, raft, log, machine, members: Arc::default() }
     }
 
     /// Runs a round; gives the index that a reader must have applied.
@@ -64,35 +82,48 @@ impl HeldVotes {
     /// # Errors
     /// This node does not lead, or cannot prove that it does.
     pub(crate) async fn confirm(&self) -> Result<LogIndex, ProposeError> {
-        let known = self.known().await?;
+        let (known, index) = match self.at_hand() {
+            Some(found) => found,
+            None => self.of_engine().await?,
+        };
+        self.prove(&known).await?;
+        Ok(LogIndex(index))
+    }
+
+    /// What this node knows of itself as a leader that has applied an entry of its term, and what it has applied.
+    ///
+    /// The members may be those of before the newest change, if that began just now: it needs a majority of these, too,
+    /// to elect somebody (decision 060).
+    fn at_hand(&self) -> Option<(Known, u64)> {
+        let (vote, applied) = (self.log.vote()?, self.machine.applied_id()?);
+        let leads = vote.leader_id.node_id == self.calls.node() && applied.leader_id == vote.leader_id;
+        let metrics = self.raft.metrics();
+        let metrics = metrics.borrow_watched();
+        let membership = metrics.membership_config.membership();
+        leads.then(|| {
+            // That an entry of its term was applied says that it was elected.
+            let vote = Vote::new_committed(vote.leader_id.term, vote.leader_id.node_id);
+            // By now there may be more, and what was acknowledged is among it: `applied` follows a little later.
+            (Known::new(vote, membership), self.machine.applied_index())
+        })
+    }
+
+    /// The same, asked of the engine: for a leader that does not know yet how much of what it found is committed.
+    async fn of_engine(&self) -> Result<(Known, u64), ProposeError> {
+        let looked = self.raft.with_raft_state(|state| {
+            Known::new(*state.vote_ref(), state.membership_state.effective().membership())
+        });
+        let known = looked.await.map_err(|fatal| ProposeError::Stopped(fatal.to_string()))?;
         if !known.vote.committed || known.vote.leader_id.node_id != self.calls.node() {
             return Err(ProposeError::NoLeader("this node does not lead".into()));
         }
-        let read_index = match known.committed {
-            Some(committed) if committed.leader_id == known.vote.leader_id => committed.index,
-            // A new leader does not know yet how much of what it found is committed.
-            _ => self.first_index().await?,
-        };
-        self.prove(&known).await?;
-        Ok(LogIndex(read_index))
+        let index = self.first_index().await?;
+        Ok((known, index))
     }
 
     /// Whether a member answers, and may vote: one that has lost its data refuses. It is asked now.
     pub(crate) async fn answers(&self, node: u64, address: &str) -> bool {
         self.votes_of(node, address).outcome().await.is_ok_and(|held| held.is_some())
-    }
-
-    async fn known(&self) -> Result<Known, ProposeError> {
-        let looked = self.raft.with_raft_state(|state| {
-            let membership = state.membership_state.effective().membership();
-            Known {
-                vote: *state.vote_ref(),
-                committed: state.cluster_committed().max(state.local_committed()).copied(),
-                quorums_of: membership.get_joint_config().clone(),
-                addresses: membership.nodes().map(|(node, peer)| (*node, peer.address.clone())).collect(),
-            }
-        });
-        looked.await.map_err(|fatal| ProposeError::Stopped(fatal.to_string()))
     }
 
     /// The index from openraft, which waits until the first entry of the term is committed.

@@ -23,6 +23,8 @@ use openraft::{OptionalSend, alias};
 use parking_lot::RwLock;
 use tokio::sync::oneshot;
 
+use tripod_state::planted::{Bug, is_planted};
+
 use crate::base::failure::Failure;
 use crate::base::observer::LogLine;
 use crate::base::stages::Stages;
@@ -120,6 +122,15 @@ impl LogStore {
     /// The vote that is stored.
     pub(crate) fn vote(&self) -> Option<Vote> {
         self.tail.read().vote
+    }
+
+    /// The same for a leader that asks whether it still leads. It was durable, and shows here, before any candidate or
+    /// leader was told of it: whoever was elected by this node is in what it tells from then on.
+    pub(crate) fn told_vote(&self) -> Option<Vote> {
+        let is_stale =
+            is_planted(Bug::StaleVote) || matches!(&self.work, Work::Inline(disk) if disk.has_stale_votes());
+        let tail = self.tail.read();
+        if is_stale { tail.first_vote } else { tail.vote }
     }
 
     /// The last entry, also if it was given up for a snapshot.

@@ -24,6 +24,8 @@ pub(crate) struct Tail {
     /// Of all entries that are not purged, also those in storage only.
     weights: Weights,
     pub(crate) vote: Option<Vote>,
+    /// The vote that was found at the start.
+    pub(crate) first_vote: Option<Vote>,
     pub(crate) committed: Option<LogId>,
     pub(crate) purged: Option<LogId>,
 }
@@ -50,6 +52,7 @@ impl Tail {
             cuts: 0,
             weights: Weights::default(),
             vote: None,
+            first_vote: None,
             committed: None,
             purged: None,
         }
@@ -67,7 +70,7 @@ impl Tail {
 
     /// Takes over the single values, after the last loaded entry.
     pub(crate) fn finish_load(&mut self, loaded: Loaded) {
-        self.vote = loaded.vote;
+        (self.vote, self.first_vote) = (loaded.vote, loaded.vote);
         self.committed = loaded.committed;
         self.purged = loaded.purged;
         if let Some(purged) = loaded.purged {

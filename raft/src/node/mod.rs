@@ -17,6 +17,8 @@ mod config;
 mod join;
 pub(crate) mod measures;
 mod port;
+#[cfg(test)]
+mod replaced_test;
 mod start;
 pub(crate) mod status;
 mod stop;

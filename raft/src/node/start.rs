@@ -74,7 +74,7 @@ impl Node {
         };
         let leadership = LeadershipWatch::start(options.node.0, &raft, sources(&machine, &fitness, &heard));
         let reports = Reports::new(gauge.clone(), admission.clone(), leadership.clone(), raft.clone());
-        let votes = HeldVotes::new(calls.clone(), raft.clone());
+        let votes = HeldVotes::new(calls.clone(), raft.clone(), log.clone(), machine.clone());
         let submitter = Submitter::new(raft.clone(), clock, log.stages().clone(), leadership.clone());
         let members = members(&options, &raft, &machine, &leadership, &votes, &submitter, &calls);
         let (level_handler, stop) = (level_handler(&members, level_max), CancellationToken::new());

@@ -45,6 +45,7 @@ impl Node {
                 acknowledged: self.acknowledged.clone(),
             },
             suspicion: self.suspicion.clone(),
+            log: self.log.clone(),
         };
         let leader = LeaderService {
             submitter: self.submitter.clone(),

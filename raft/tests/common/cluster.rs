@@ -141,6 +141,11 @@ impl Cluster {
         self.ground.exchange().set_all(self.peer(to), wire);
     }
 
+    /// Changes the way from a simulated node to another one.
+    pub(crate) fn wire_between(&self, from: u64, to: u64, wire: Wire) {
+        self.ground.exchange().set(self.peer(from), self.peer(to), wire);
+    }
+
     /// Changes all ways from a simulated node to the others.
     pub(crate) fn wire_from(&self, from: u64, wire: Wire) {
         for to in self.options.iter().filter(|options| options.node.0 != from) {

@@ -23,12 +23,12 @@ use super::sanity::Sanity;
 use crate::apply::engine::Raft;
 use crate::base::codec;
 use crate::base::error::StartError;
-use crate::base::types::Types;
+use crate::base::types::{Types, Vote};
 use crate::care::level::Own;
 use crate::care::rejoin::{Question, Respondent};
-use crate::lead::held_votes;
 use crate::lead::leader_signs::LeaderSigns;
 use crate::lead::suspicion::Suspicion;
+use crate::log::LogStore;
 use crate::peers::arrivals::arrivals;
 use crate::peers::auth::Guard;
 use crate::peers::gate::Gate;
@@ -108,6 +108,7 @@ pub(crate) struct RaftService {
     pub(crate) gate: Gate,
     pub(crate) own: Own,
     pub(crate) respondent: Respondent,
+    pub(crate) log: LogStore,
     pub(crate) suspicion: Suspicion,
 }
 
@@ -211,8 +212,7 @@ impl RaftApi for RaftService {
     async fn held_vote(&self, _: Request<Blob>) -> Result<Response<Blob>, Status> {
         // Of what was lost nobody knows whether it was a later vote.
         self.gate.check_votes()?;
-        let vote = held_votes::own(&self.raft).await.map_err(stopped)?;
-        Ok(Response::new(blob(&vote)))
+        Ok(Response::new(blob(&self.log.told_vote().unwrap_or_else(|| Vote::new(0, 0)))))
     }
 
     async fn transfer_leader(&self, request: Request<Blob>) -> Result<Response<Blob>, Status> {

@@ -50,6 +50,7 @@ struct Inner {
     lying: bool,
     full: bool,
     forgetful: bool,
+    stale_votes: bool,
     /// The entries that the node has on the disk, by index.
     log: BTreeMap<u64, LogLine>,
     /// Who used the disk first. Written once, and kept whatever happens.
@@ -109,6 +110,7 @@ impl SimulatedDisk {
             lying: false,
             full: false,
             forgetful: false,
+            stale_votes: false,
             log: BTreeMap::new(),
             identity: None,
             marked: level::FIRST,
@@ -211,6 +213,16 @@ impl SimulatedDisk {
     /// From now on votes are not written, and reported as written: another fault that Raft cannot bear.
     pub fn set_forgetful(&self, forgetful: bool) {
         self.inner.lock().forgetful = forgetful;
+    }
+
+    /// From now on the vote that was found at the start is told to leaders that ask for the one that is held.
+    #[cfg(test)]
+    pub(crate) fn set_stale_votes(&self, stale: bool) {
+        self.inner.lock().stale_votes = stale;
+    }
+
+    pub(crate) fn has_stale_votes(&self) -> bool {
+        self.inner.lock().stale_votes
     }
 
     pub(crate) fn is_forgetful(&self) -> bool {
