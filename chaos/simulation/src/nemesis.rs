@@ -102,7 +102,7 @@ impl Nemesis {
         recorded.heal(micros(at));
         match planned.fault {
             Fault::PowerCut(_) => self.light(sim, &[hit]),
-            Fault::Kill(_) => sim.bounce(self.sites[hit].name.clone()),
+            Fault::Kill(_) => self.restart(sim, hit),
             Fault::PowerCutOfAll => self.light(sim, &(0..self.sites.len()).collect::<Vec<_>>()),
             Fault::SlowDisk(..) => self.sites[hit].disk.set_stalled(Duration::ZERO),
             Fault::ClockJump(..) => self.sites[hit].set_clock_off(0),
@@ -124,9 +124,10 @@ impl Nemesis {
     }
 
     fn crash(&mut self, sim: &mut Sim<'_>, place: usize, fault: Fault) {
-        if !matches!(fault, Fault::Kill(_)) {
-            // The system of a process that is killed closes its connections and refuses others. Without power it
-            // cannot.
+        // The system of a process that is killed closes its connections and refuses others. Without power it cannot.
+        if matches!(fault, Fault::Kill(_)) {
+            self.sites[place].silences().set_ended(&self.sites[place].name, true);
+        } else {
             self.dark.insert(place);
             self.darken(sim, place);
         }
@@ -148,6 +149,13 @@ impl Nemesis {
         self.all_but(place).for_each(|other| sim.partition(name, other));
     }
 
+    /// Another process begins.
+    fn restart(&self, sim: &mut Sim<'_>, place: usize) {
+        let site = &self.sites[place];
+        site.silences().set_ended(&site.name, false);
+        sim.bounce(site.name.clone());
+    }
+
     /// Power comes back.
     fn light(&mut self, sim: &mut Sim<'_>, places: &[usize]) {
         for place in places {
@@ -162,7 +170,7 @@ impl Nemesis {
             }
         }
         self.dark.iter().for_each(|place| self.darken(sim, *place));
-        places.iter().for_each(|place| sim.bounce(self.sites[*place].name.clone()));
+        places.iter().for_each(|place| self.restart(sim, *place));
     }
 
     /// Every host but the one at a place.

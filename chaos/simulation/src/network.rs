@@ -22,6 +22,9 @@ pub(crate) const CLIENT_PORT: u16 = 7700;
 /// The port of the peer transport.
 pub(crate) const PEER_PORT: u16 = 7800;
 
+/// How long it takes to be refused.
+const REFUSED_AFTER: std::time::Duration = std::time::Duration::from_millis(1);
+
 /// Between which hosts nothing passes at the moment. Below, a connection that nobody hears of is refused like one to a
 /// port that is closed; in a real network nothing is heard of it, and whoever can tell these apart acts on it. Clones
 /// are the same.
@@ -34,6 +37,9 @@ pub(crate) struct Silences {
 struct Silent {
     /// Those without power.
     hosts: BTreeSet<String>,
+    /// Those whose process has ended, while the machine runs. Below, nothing answers for such a host either; a real
+    /// system refuses.
+    ended: BTreeSet<String>,
     /// Both in their order.
     pairs: BTreeSet<(String, String)>,
 }
@@ -45,7 +51,23 @@ impl Silences {
         hosts: impl Iterator<Item = String>,
         pairs: impl Iterator<Item = (String, String)>,
     ) {
-        *self.inner.lock() = Silent { hosts: hosts.collect(), pairs: pairs.map(ordered).collect() };
+        let mut silent = self.inner.lock();
+        (silent.hosts, silent.pairs) = (hosts.collect(), pairs.map(ordered).collect());
+    }
+
+    /// The process of a host has ended, or another one begins.
+    pub(crate) fn set_ended(&self, host: &str, ended: bool) {
+        let ended_hosts = &mut self.inner.lock().ended;
+        if ended {
+            ended_hosts.insert(host.to_owned());
+        } else {
+            ended_hosts.remove(host);
+        }
+    }
+
+    /// Whether a host that is heard refuses whoever connects.
+    fn is_refused(&self, from: &str, to: &str) -> bool {
+        !self.is_silent(from, to) && self.inner.lock().ended.contains(to)
     }
 
     fn is_silent(&self, from: &str, to: &str) -> bool {
@@ -75,6 +97,10 @@ impl Network for SimulatedNetwork {
         let (host, silences, address) = (self.host.clone(), self.silences.clone(), address.to_owned());
         Box::pin(async move {
             let other = address.split(':').next().unwrap_or_default();
+            if silences.is_refused(&host, other) {
+                tokio::time::sleep(REFUSED_AFTER).await;
+                return Err(io::ErrorKind::ConnectionRefused.into());
+            }
             let was_silent = silences.is_silent(&host, other);
             match TcpStream::connect(address.as_str()).await {
                 Ok(stream) => Ok(Box::new(stream) as Box<dyn Stream>),
