@@ -84,6 +84,7 @@ pub use disk::journal::SimulatedDisk;
 pub use handle::Handle;
 pub use lead::elections::ElectionCounts;
 pub use lead::fitness::GivenUp;
+pub use lead::gathering::gathered;
 pub use lead::leadership::Leadership;
 pub use node::measures::Measures;
 pub use node::status::{MemberStatus, Role, Status};

@@ -9,7 +9,7 @@
 //! | `fitness` | when a leader gives up leading |
 //! | `hand_over`, `first_answer` | leadership for another node, and back if nobody takes it |
 //! | `suspicion` | a leader whose process has ended is replaced at once |
-//! | `submit`, `outcome` | proposals here, and what becomes of those of others |
+//! | `submit`, `gathering`, `outcome` | proposals here, many at once, and what becomes of those of others |
 //! | `leader_link`, `forward`, `last_contact` | calls to the leader, proposals elsewhere, and when it answered last |
 //! | `read_index`, `held_votes` | linearizable reads, and what proves them |
 
@@ -17,6 +17,7 @@ pub(crate) mod elections;
 mod first_answer;
 pub(crate) mod fitness;
 pub(crate) mod forward;
+pub(crate) mod gathering;
 pub(crate) mod hand_over;
 pub(crate) mod held_votes;
 pub(crate) mod last_contact;

@@ -13,20 +13,31 @@ use crate::base::codec;
 use crate::base::error::{Applied, ProposeError};
 use crate::base::stages::Stages;
 use crate::base::types::{LogCommand, Response, Types};
+use crate::lead::gathering::Gatherer;
 use crate::lead::leadership::LeadershipWatch;
 
 /// Appends commands to the log of this node, which should be the leader.
 #[derive(Clone)]
 pub(crate) struct Submitter {
+    proposer: Proposer,
+    leadership: LeadershipWatch,
+    gatherer: Gatherer,
+}
+
+/// What hands commands to the engine.
+#[derive(Clone)]
+pub(super) struct Proposer {
     raft: Raft,
     clock: WallClock,
     stages: Stages,
-    leadership: LeadershipWatch,
 }
 
 impl Submitter {
+    /// Must be called within a tokio runtime.
     pub(crate) fn new(raft: Raft, clock: WallClock, stages: Stages, leadership: LeadershipWatch) -> Self {
-        Self { raft, clock, stages, leadership }
+        let proposer = Proposer { raft, clock, stages };
+        let gatherer = Gatherer::start(proposer.clone());
+        Self { proposer, leadership, gatherer }
     }
 
     /// Replicates a command of this node's own, and waits for it no longer than this node leads.
@@ -51,35 +62,65 @@ impl Submitter {
 
     /// Replicates one encoded envelope.
     pub(crate) async fn submit(&self, payload: Bytes) -> Result<Applied, ProposeError> {
-        let proposing = self.stages.propose(std::slice::from_ref(&payload));
-        let applied = self.raft.client_write(self.stamp(payload)).await.map(applied).map_err(refused)?;
+        if let Some(outcome) = self.gatherer.take(&payload) {
+            // Nobody answers when the whole runtime ends.
+            return outcome.await.unwrap_or_else(|_| Err(broken(&Fatal::Stopped)));
+        }
+        let Proposer { raft, stages, .. } = &self.proposer;
+        let proposing = stages.propose(std::slice::from_ref(&payload));
+        let written = raft.client_write(self.proposer.stamp(payload)).await;
+        let applied = written.map(applied).map_err(refused)?;
         proposing.answered();
         Ok(applied)
     }
 
     /// Replicates several, in order; one outcome each.
     pub(crate) async fn submit_many(&self, payloads: Vec<Bytes>) -> Vec<Result<Applied, ProposeError>> {
-        let count = payloads.len();
+        let mut outcomes = Vec::with_capacity(payloads.len());
+        self.proposer.propose_each(payloads, || (), |outcome| outcomes.push(outcome)).await;
+        outcomes
+    }
+}
+
+impl Proposer {
+    /// Replicates several, in order, and gives the outcome of each, in order, as soon as it is known. `taken` is called when
+    /// the engine has them all, or will have none of them.
+    pub(super) async fn propose_each(
+        &self,
+        payloads: Vec<Bytes>,
+        taken: impl FnOnce() + Send,
+        mut answer: impl FnMut(Result<Applied, ProposeError>) + Send,
+    ) {
+        let mut open = payloads.len();
         let proposing = self.stages.propose(&payloads);
-        let mut outcomes = Vec::with_capacity(count);
-        match self.raft.client_write_many(payloads.into_iter().map(|payload| self.stamp(payload))).await {
+        let mut is_last_applied = false;
+        let results =
+            self.raft.client_write_many(payloads.into_iter().map(|payload| self.stamp(payload))).await;
+        taken();
+        match results {
             Ok(mut results) => {
                 while let Some(result) = results.next().await {
-                    outcomes.push(match result {
+                    let outcome = match result {
                         Ok(Ok(written)) => Ok(reply(written.log_id.index, written.response)),
                         Ok(Err(error)) => Err(refused(RaftError::APIError(error))),
                         Err(fatal) => Err(broken(&fatal)),
-                    });
+                    };
+                    (open, is_last_applied) = (open.saturating_sub(1), outcome.is_ok());
+                    answer(outcome);
                 }
             }
-            Err(fatal) => outcomes.push(Err(broken(&fatal))),
+            Err(fatal) => {
+                open = open.saturating_sub(1);
+                answer(Err(broken(&fatal)));
+            }
         }
-        if outcomes.last().is_some_and(Result::is_ok) {
+        if is_last_applied {
             proposing.answered();
         }
         // The stream ends at a fatal error, which leaves the rest open.
-        outcomes.resize_with(count, || Err(broken(&Fatal::Stopped)));
-        outcomes
+        for _ in 0..open {
+            answer(Err(broken(&Fatal::Stopped)));
+        }
     }
 
     fn stamp(&self, payload: Bytes) -> LogCommand {

@@ -8,6 +8,7 @@ mod common;
 
 mod damage;
 mod fitness;
+mod gathering;
 mod idle;
 mod levels;
 mod lost_answers;

@@ -1,0 +1,71 @@
+//! Commands that begin together.
+
+use std::future::poll_fn;
+use std::task::Poll;
+
+use tripod_raft::{Applied, BoxFuture, Handle, ProposeError, gathered};
+use tripod_state::{Envelope, Scope};
+use tripod_wait::within;
+
+use crate::common::{Cluster, create_job, each_seed, put};
+
+/// More than go in one message.
+const COMMANDS: usize = 600;
+
+type Proposed = BoxFuture<'static, Result<Applied, ProposeError>>;
+
+fn proposals(node: &Handle, scope: Scope, first: usize) -> Vec<Proposed> {
+    let keys = (first..first + COMMANDS).map(|number| format!("key-{number}"));
+    let one = |key: String| -> Proposed {
+        let (node, envelope) = (node.clone(), Envelope { stamp: None, command: put(scope, &key, b"x") });
+        Box::pin(async move { node.propose(envelope).await })
+    };
+    keys.map(one).collect()
+}
+
+/// Begins them all in one scope.
+async fn begin(proposals: &mut [Proposed]) {
+    poll_fn(|context| {
+        gathered(&mut || {
+            for proposal in proposals.iter_mut() {
+                assert!(proposal.as_mut().poll(context).is_pending(), "a quorum takes a while");
+            }
+        });
+        Poll::Ready(())
+    })
+    .await;
+}
+
+#[test]
+fn commands_that_begin_together_are_appended_in_their_order_and_scopes_in_theirs() {
+    each_seed(0..5, async || {
+        let cluster = Cluster::start(3).await;
+        let leader = cluster.leader().await;
+        let node = cluster.node(leader);
+        let scope = create_job(node).await;
+        let (mut first, mut second) = (proposals(node, scope, 0), proposals(node, scope, COMMANDS));
+        begin(&mut first).await;
+        begin(&mut second).await;
+        let outcomes = within("all outcomes", futures::future::join_all(first.into_iter().chain(second)));
+        let indexes: Vec<u64> = outcomes.await.into_iter().map(|outcome| outcome.unwrap().index.0).collect();
+        assert!(indexes.is_sorted(), "{indexes:?}");
+        cluster.stop().await;
+    });
+}
+
+#[test]
+fn a_follower_passes_on_what_begins_together_in_its_order() {
+    each_seed(0..5, async || {
+        let cluster = Cluster::start(3).await;
+        let leader = cluster.leader().await;
+        let scope = create_job(cluster.node(leader)).await;
+        let follower = cluster.running().into_iter().find(|node| *node != leader).unwrap();
+        let mut all = proposals(cluster.node(follower), scope, 0);
+        begin(&mut all).await;
+        let outcomes = within("all outcomes", futures::future::join_all(all)).await;
+        let mut indexes = outcomes.into_iter().map(|outcome| outcome.unwrap().index.0);
+        let first = indexes.next().unwrap();
+        assert!(indexes.all(|index| index > first), "the first of them goes at once, and is the first");
+        cluster.stop().await;
+    });
+}
