@@ -68,9 +68,10 @@ pub(crate) use simulated::{Loss, Medium, SimFiles};
 /// The options of a node's journal.
 ///
 /// 4 MiB is about 12,000 small entries: enough that the change of a segment does not count, little
-/// enough that a node starts with two of them in a few milliseconds. 48 MiB of full segments are what a
-/// log of small entries holds between two snapshots, so most entries are purged before they would move.
-const NODE_OPTIONS: JournalOptions = JournalOptions { segment_bytes: 4 << 20, held_max: 12 };
+/// enough that a node starts with two of them in a few milliseconds. 96 MiB of full segments are what a
+/// log holds between two snapshots, which are 64 MiB of entries apart at most, and what comes while one is
+/// written: so entries are purged before they would move, which would have each written once more.
+const NODE_OPTIONS: JournalOptions = JournalOptions { segment_bytes: 4 << 20, held_max: 24 };
 
 /// Opens, or creates, the journal of the log in `home` in a directory whose parent exists. Blocks.
 ///
