@@ -73,7 +73,6 @@ impl Node {
             }
         };
         let leadership = LeadershipWatch::start(options.node.0, &raft, sources(&machine, &fitness, &heard));
-        let reports = Reports::new(gauge.clone(), admission.clone(), leadership.clone(), raft.clone());
         let votes = HeldVotes::new(calls.clone(), raft.clone(), log.clone(), machine.clone());
         let submitter = Submitter::new(raft.clone(), clock, log.stages().clone(), leadership.clone());
         let members = members(&options, &raft, &machine, &leadership, &votes, &submitter, &calls);
@@ -81,6 +80,7 @@ impl Node {
         let link = LeaderLink::new(calls.clone(), raft.clone(), leadership.clone());
         let node = Self {
             acknowledged: Acknowledged::watch(&raft, stop.clone()),
+            reports: Reports::new(gauge.clone(), admission.clone(), leadership.clone(), raft.clone()),
             submitter,
             forwarder: Forwarder::start(link.clone()),
             own_rounds: own_rounds(votes, &leadership),
@@ -103,7 +103,6 @@ impl Node {
             space,
             gauge,
             admission,
-            reports,
             link,
             hand_over: members.hand_over.clone(),
             members,
