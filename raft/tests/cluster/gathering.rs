@@ -54,7 +54,7 @@ fn commands_that_begin_together_are_appended_in_their_order_and_scopes_in_theirs
 }
 
 #[test]
-fn a_follower_passes_on_what_begins_together_in_its_order() {
+fn a_follower_passes_on_the_first_of_what_begins_together_first() {
     each_seed(0..5, async || {
         let cluster = Cluster::start(3).await;
         let leader = cluster.leader().await;
@@ -65,7 +65,7 @@ fn a_follower_passes_on_what_begins_together_in_its_order() {
         let outcomes = within("all outcomes", futures::future::join_all(all)).await;
         let mut indexes = outcomes.into_iter().map(|outcome| outcome.unwrap().index.0);
         let first = indexes.next().unwrap();
-        assert!(indexes.all(|index| index > first), "the first of them goes at once, and is the first");
+        assert!(indexes.all(|index| index > first), "it goes at once, and is the first");
         cluster.stop().await;
     });
 }
