@@ -16,6 +16,7 @@ const FILES: &[&str] = &[
     "tensorflow/payload.proto",
     "tensorflow/worker.proto",
     "tripod/v1/agents.proto",
+    "tripod/v1/calls.proto",
     "tripod/v1/cluster.proto",
     "tripod/v1/jobs.proto",
     "tripod/v1/kv.proto",
