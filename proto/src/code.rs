@@ -87,6 +87,7 @@ catalogue! {
     LeftUnfinished = 2210, "left-unfinished", "a client left an answer unread or a request unfinished";
     JobFull = 2211, "job-full", "a job takes as much memory as it may";
     StateFull = 2212, "state-full", "all jobs together take as much memory as they may";
+    CallsMisused = 2213, "calls-misused", "a client broke the rules of a stream of calls";
 
     LogDamaged = 3101, "log-damaged", "the log is damaged";
     LogIo = 3102, "log-io", "the log cannot be read or written";

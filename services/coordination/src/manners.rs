@@ -21,7 +21,10 @@ pub const MANNERS: &[Manner] = &[
     dialect(l::SERVICE_NAME, L),
     dialect(worker::SERVICE_NAME, &[]),
     dialect(eager::SERVICE_NAME, &[]),
-    Manner::own(agents::SERVICE_NAME, &[Method::new("Beat", Own).beating()]),
+    Manner::own(
+        agents::SERVICE_NAME,
+        &[Method::new("Beat", Own).beating().streaming(), Method::new("WatchMembers", Own).streaming()],
+    ),
 ];
 
 const N: &[Method] = &[

@@ -118,7 +118,7 @@ impl Watch {
     }
 
     /// Resolves when the topic was touched since the last call, or since the watch began. Several
-    /// changes may be told as one. Dropping the future loses nothing.
+    /// changes may be told as one. Dropping the future loses nothing. A call that waits here has arrived.
     pub async fn changed(&mut self) {
         loop {
             // Created before the count is read: a ring after the reading wakes it.
@@ -128,6 +128,7 @@ impl Watch {
                 self.seen = rings;
                 return;
             }
+            tripod_port::note_arrived();
             woken.await;
         }
     }

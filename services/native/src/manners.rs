@@ -18,14 +18,14 @@ pub const MANNERS: &[Manner] = &[
     ),
     Manner::own(jobs_server::SERVICE_NAME, &[]),
     Manner::own(sessions_server::SERVICE_NAME, &[]),
-    Manner::own(snapshots_server::SERVICE_NAME, &[]),
+    Manner::own(snapshots_server::SERVICE_NAME, &[Method::new("Save", Ending::Own).streaming()]),
     Manner::own(kv_server::SERVICE_NAME, &[Method::new("Put", Ending::Own).with_value()]),
     Manner {
         service: health::SERVICE_NAME,
         kind: MethodKind::OneMessage,
         // Whoever watches a node's health watches again when the connection ends.
         other: Ending::Repeatable,
-        methods: &[],
+        methods: &[Method::new("Watch", Ending::Repeatable).streaming()],
         poll_over: "",
     },
 ];

@@ -15,6 +15,8 @@ use tonic::Status;
 pub enum RequestBody {
     /// By a connection of this port.
     Incoming(Incoming),
+    /// As an op of a stream of calls: its message with its head, until that is taken.
+    Op(Option<Bytes>),
     /// By another transport.
     Other(tonic::body::Body),
 }
@@ -80,6 +82,7 @@ impl Body for RequestBody {
                 let frame = ready!(Pin::new(body).poll_frame(context));
                 Poll::Ready(frame.map(|frame| frame.map_err(|error| Status::from_error(Box::new(error)))))
             }
+            Self::Op(message) => Poll::Ready(message.take().map(|message| Ok(Frame::data(message)))),
             Self::Other(body) => Pin::new(body).poll_frame(context),
         }
     }
@@ -87,6 +90,7 @@ impl Body for RequestBody {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Incoming(body) => body.is_end_stream(),
+            Self::Op(message) => message.is_none(),
             Self::Other(body) => body.is_end_stream(),
         }
     }
@@ -94,6 +98,9 @@ impl Body for RequestBody {
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Incoming(body) => body.size_hint(),
+            Self::Op(message) => {
+                SizeHint::with_exact(message.as_ref().map_or(0, |message| message.len() as u64))
+            }
             Self::Other(body) => body.size_hint(),
         }
     }

@@ -19,10 +19,11 @@ use crate::bodies::{AnswerBody, RequestBody};
 use crate::bytes_held::{CallBytes, Short};
 use crate::call_context::CallContext;
 use crate::caller_connection::CallerConnection;
+use crate::calls::{self, Gather};
 use crate::connection::ConnectionCalls;
 use crate::direct::{Direct, DirectAnswer, DirectServices};
 use crate::holding::{self, Content, Received};
-use crate::manner::Manners;
+use crate::manner::{Ending, Known, Manners, MethodKind};
 use crate::stop::Stopping;
 use crate::under_way::{Answer, Answering, Cut, UnderWay};
 use crate::{deadline, label, overlong, refusal};
@@ -40,6 +41,7 @@ const TIMEOUT_TEXT: &str = "Timeout expired";
 #[derive(Debug, Clone)]
 pub struct Followed {
     shared: Arc<Shared>,
+    gather: Gather,
 }
 
 #[derive(Debug)]
@@ -63,7 +65,27 @@ impl Followed {
     #[must_use]
     pub fn new(routes: Routes, direct: Vec<Direct>, manners: Manners, stopping: &Stopping) -> Self {
         let (direct, stopping) = (DirectServices::of(direct), stopping.clone());
-        Self { shared: Arc::new(Shared { direct, routes: routes.prepare(), manners, stopping }) }
+        let shared = Shared { direct, routes: routes.prepare(), manners, stopping };
+        Self { shared: Arc::new(shared), gather: Gather::default() }
+    }
+
+    /// The same with this around the ops of each frame of a stream of calls, which all begin within it.
+    #[must_use]
+    pub fn gathering(self, gather: Gather) -> Self {
+        Self { gather, ..self }
+    }
+
+    pub(crate) fn gather(&self) -> &Gather {
+        &self.gather
+    }
+
+    pub(crate) fn stopping(&self) -> &Stopping {
+        &self.shared.stopping
+    }
+
+    /// What is known of the calls of a path, and the service that they are made of past the router.
+    pub(crate) fn find(&self, path: &str) -> (Known, Option<&Direct>) {
+        (self.shared.manners.find(path), self.shared.direct.find(path))
     }
 
     /// For the calls of one connection.
@@ -72,14 +94,42 @@ impl Followed {
     }
 
     fn follow(&self, request: Request<RequestBody>, calls: ConnectionCalls) -> Going {
-        let Shared { direct, routes, manners, stopping } = &*self.shared;
         let path = request.uri().path();
-        let known = manners.find(path);
-        let direct = direct.find(path);
+        if path == calls::PATH {
+            return self.open(request, calls);
+        }
+        let (known, direct) = self.find(path);
         let under_way = UnderWay::on(calls, request.headers(), known.ending, known.kind);
+        self.begin(request, known, direct, under_way)
+    }
+
+    /// Begins an op of a stream of calls: a call of a path of which this is known.
+    pub(crate) fn begin_op(
+        &self,
+        request: Request<RequestBody>,
+        known: Known,
+        direct: Option<&Direct>,
+        calls: ConnectionCalls,
+    ) -> Going {
+        let under_way = UnderWay::of_op(calls, request.headers(), known.ending);
+        self.begin(request, known, direct, under_way)
+    }
+
+    fn begin(
+        &self,
+        request: Request<RequestBody>,
+        known: Known,
+        direct: Option<&Direct>,
+        under_way: UnderWay,
+    ) -> Going {
+        let Shared { routes, stopping, .. } = &*self.shared;
         let connection = under_way.connection();
         let given = deadline::given(request.headers());
-        let bytes = match holding::enter(under_way.account(), &request, known.is_beat) {
+        let entered = match under_way.is_op() {
+            true => holding::enter_op(under_way.account(), &request, known.is_beat),
+            false => holding::enter(under_way.account(), &request, known.is_beat),
+        };
+        let bytes = match entered {
             Ok(bytes) => bytes,
             Err(short) => return refused(under_way, stopping, short, known.poll_over),
         };
@@ -104,6 +154,20 @@ impl Followed {
         let answer = Around { answer, is_dialect, own_patience };
         let patience = given.filter(|_| !is_dialect).map(tokio::time::sleep);
         Going { connection, answering: under_way.answered(stopping, answer, bytes, cut), patience }
+    }
+
+    /// Opens a stream of calls.
+    fn open(&self, request: Request<RequestBody>, calls: ConnectionCalls) -> Going {
+        let stopping = &self.shared.stopping;
+        let under_way = UnderWay::on(calls.clone(), request.headers(), Ending::Own, MethodKind::Streaming);
+        let bytes = match holding::enter(under_way.account(), &request, false) {
+            Ok(bytes) => bytes,
+            Err(short) => return refused(under_way, stopping, short, ""),
+        };
+        let connection = under_way.connection();
+        let opened = calls::open(self, request, calls, &bytes);
+        let answer = Around::at_once(opened);
+        Going { connection, answering: under_way.answered(stopping, answer, bytes, cut), patience: None }
     }
 }
 
@@ -155,13 +219,20 @@ pin_project! {
 
 pin_project! {
     /// One that is counted.
-    struct Going {
+    pub(crate) struct Going {
         connection: CallerConnection,
         #[pin]
         answering: Answering<Around>,
         // How long its caller waits, if nothing else looks after that.
         #[pin]
         patience: Option<Sleep>,
+    }
+}
+
+impl Going {
+    /// What it holds.
+    pub(crate) fn bytes(&self) -> &CallBytes {
+        self.answering.bytes()
     }
 }
 
@@ -204,6 +275,14 @@ pin_project! {
     }
 }
 
+impl Around {
+    /// An answer of the port itself.
+    fn at_once(answer: Response<AnswerBody>) -> Self {
+        let answer = DirectAnswer::Own(Box::pin(std::future::ready(answer)));
+        Self { answer, is_dialect: false, own_patience: None }
+    }
+}
+
 impl Future for Around {
     type Output = Response<AnswerBody>;
 
@@ -221,11 +300,15 @@ impl Future for Around {
 /// What a call is told for which there is no room. Its answer is small and held nowhere else.
 fn refused(under_way: UnderWay, stopping: &Stopping, short: Short, poll_over: &str) -> Going {
     let connection = under_way.connection();
-    let bytes = CallBytes::of(under_way.account().refused_call(REFUSAL_BYTES));
+    let account = under_way.account();
+    let bytes = match under_way.is_op() {
+        // There are no more of them than their stream was granted.
+        true => CallBytes::of_op(account.answer_anyway(REFUSAL_BYTES)),
+        false => CallBytes::of(account.refused_call(REFUSAL_BYTES)),
+    };
     let status =
         if under_way.is_poll() { refusal::of_short_poll(short, poll_over) } else { refusal::of_short(short) };
-    let answer = DirectAnswer::Own(Box::pin(std::future::ready(status.into_http())));
-    let answer = Around { answer, is_dialect: false, own_patience: None };
+    let answer = Around::at_once(status.into_http());
     Going { connection, answering: under_way.answered(stopping, answer, bytes, cut), patience: None }
 }
 

@@ -15,5 +15,7 @@ mod received;
 mod weight;
 
 pub use call::enter;
+pub(crate) use call::enter_op;
 pub use content::Content;
+pub(crate) use content::Gathered;
 pub use received::Received;

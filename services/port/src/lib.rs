@@ -42,14 +42,18 @@
 //! | `lost` | connections of lost machines |
 //! | `throttle` | what happens often is told seldom |
 //! | [`label`] | the first label of the host that was dialled |
+//! | `calls` | many calls by one stream |
+//! | `arrived` | that a call has arrived, and waits |
 //! | [`overlong`] | the answer to messages beyond the decode limit |
 //! | [`deadline`] | the answer to calls whose time is over |
 
+mod arrived;
 mod bodies;
 mod bytes_held;
 mod call_context;
 mod caller_address;
 mod caller_connection;
+mod calls;
 mod connection;
 mod contact;
 pub mod deadline;
@@ -70,6 +74,7 @@ mod transport;
 pub mod unary;
 mod under_way;
 
+pub use arrived::note_arrived;
 pub use bodies::{AnswerBody, RequestBody, Whole};
 pub use bytes_held::{
     Account, Budget, CALL_BYTES, CONNECTION_BYTES_FREE, CONNECTION_WINDOW_BYTES, CallBytes, Charge,
@@ -78,6 +83,7 @@ pub use bytes_held::{
 pub use call_context::CallContext;
 pub use caller_address::CallerAddress;
 pub use caller_connection::CallerConnection;
+pub use calls::{Gather, PATH as CALLS_PATH};
 pub use connection::{
     ConnectionCalls, Listener, Mended, MendedIncoming, PRESENCE_TOLD_FOR, PortResources, Socket,
     tell_presence,

@@ -53,6 +53,8 @@ pub struct Method {
     pub has_value: bool,
     /// By it clients say that they live: some of them pass whatever else is held.
     pub is_beat: bool,
+    /// It has more than one message, or more than one answer, so that it is no op of a stream of calls.
+    pub is_streaming: bool,
 }
 
 /// Those of all services of a port. Cheap to clone. A call of a service without a row is [`Ending::Once`].
@@ -66,6 +68,7 @@ pub(crate) struct Known {
     pub(crate) ending: Ending,
     pub(crate) has_value: bool,
     pub(crate) is_beat: bool,
+    pub(crate) is_streaming: bool,
     pub(crate) poll_over: &'static str,
 }
 
@@ -73,13 +76,19 @@ impl Method {
     /// One whose calls end so.
     #[must_use]
     pub const fn new(name: &'static str, ending: Ending) -> Self {
-        Self { name, ending, has_value: false, is_beat: false }
+        Self { name, ending, has_value: false, is_beat: false, is_streaming: false }
     }
 
     /// [`Self::has_value`].
     #[must_use]
     pub const fn with_value(self) -> Self {
         Self { has_value: true, ..self }
+    }
+
+    /// [`Self::is_streaming`].
+    #[must_use]
+    pub const fn streaming(self) -> Self {
+        Self { is_streaming: true, ..self }
     }
 
     /// [`Self::is_beat`].
@@ -129,6 +138,7 @@ impl Manners {
                 ending: Ending::Once,
                 has_value: false,
                 is_beat: false,
+                is_streaming: false,
                 poll_over: "",
             };
         };
@@ -138,6 +148,7 @@ impl Manners {
             ending: method.ending,
             has_value: method.has_value,
             is_beat: method.is_beat,
+            is_streaming: method.is_streaming || row.kind == MethodKind::Streaming,
             poll_over: row.poll_over,
         }
     }
@@ -158,7 +169,10 @@ mod tests {
             ],
             poll_over: "",
         },
-        Manner::own("a.C", &[Method::new("Beat", Ending::Own).beating()]),
+        Manner::own(
+            "a.C",
+            &[Method::new("Beat", Ending::Own).beating(), Method::new("Watch", Ending::Own).streaming()],
+        ),
     ];
 
     #[test]
@@ -173,6 +187,7 @@ mod tests {
         let say = manners.find("/a.B/Say");
         assert!(say.has_value && !say.is_beat && say.kind == MethodKind::Unary);
         let beat = manners.find("/a.C/Beat");
+        assert!(!beat.is_streaming && manners.find("/a.C/Watch").is_streaming);
         assert!(beat.is_beat && !beat.has_value && beat.kind == MethodKind::OneMessage);
     }
 }

@@ -72,7 +72,8 @@ impl Served {
         let (listener, resources) = (Arc::clone(listener), resources.clone());
         match self.clone() {
             Self::Grpc(Grpc { routes, direct, manners }) => {
-                let services = Followed::new(routes, direct, manners, &stopping);
+                let services =
+                    Followed::new(routes, direct, manners, &stopping).gathering(resources.gather.clone());
                 let incoming = MendedIncoming::through(listener, stopping.clone(), resources);
                 Box::pin(async move {
                     serve_connections(incoming, services, stopping).await;

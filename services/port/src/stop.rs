@@ -80,6 +80,16 @@ impl Stopping {
         *self.0.phase.borrow() >= Phase::Leaving
     }
 
+    /// Whether the stop has begun, and is one that can still note what becomes of polls.
+    pub(crate) fn is_releasing_polls(&self) -> bool {
+        self.is_begun() && self.0.reason.get() != Some(&Reason::CutOff)
+    }
+
+    /// Whether calls that are still under way must be answered at once.
+    pub(crate) fn is_overdue(&self) -> bool {
+        *self.0.phase.borrow() >= Phase::Overdue
+    }
+
     /// Resolves when the stop begins. Held calls have some tenths of a second from then on.
     pub async fn begun(&self) {
         self.reached(Phase::Leaving).await;

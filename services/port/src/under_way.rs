@@ -56,6 +56,8 @@ pub enum Cut {
 pub struct UnderWay {
     way: Way,
     is_unary: bool,
+    /// It is an op of a stream, which asks it again when its port stops.
+    is_op: bool,
     calls: ConnectionCalls,
 }
 
@@ -69,7 +71,21 @@ impl UnderWay {
 
     /// That of a request with these headers, which has come by that connection.
     pub(crate) fn on(calls: ConnectionCalls, headers: &HeaderMap, ending: Ending, kind: MethodKind) -> Self {
-        Self { way: Way::of(headers, ending, kind), is_unary: kind == MethodKind::Unary, calls }
+        let is_unary = kind == MethodKind::Unary;
+        Self { way: Way::of(headers, ending, kind), is_unary, is_op: false, calls }
+    }
+
+    /// That of an op. Its stream ends and it does not, so whoever sent it is told to send it again, if that may be done.
+    pub(crate) fn of_op(calls: ConnectionCalls, headers: &HeaderMap, ending: Ending) -> Self {
+        let way = match Way::of(headers, ending, MethodKind::Unary) {
+            Way::Repeatable => Way::Lasting,
+            way => way,
+        };
+        Self { way, is_unary: false, is_op: true, calls }
+    }
+
+    pub(crate) fn is_op(&self) -> bool {
+        self.is_op
     }
 
     /// What is known of it, for its service.
@@ -108,9 +124,9 @@ impl UnderWay {
     where
         F: Future,
     {
-        let Self { way, is_unary, calls } = self;
+        let Self { way, is_unary, is_op, calls } = self;
         let stopping = stopping.clone();
-        Answering { answer, cut, bytes, way, is_unary, calls, stopping, unfinished: None, stop: None }
+        Answering { answer, cut, bytes, way, is_unary, is_op, calls, stopping, unfinished: None, stop: None }
     }
 }
 
@@ -125,6 +141,7 @@ pin_project! {
         bytes: CallBytes,
         way: Way,
         is_unary: bool,
+        is_op: bool,
         calls: ConnectionCalls,
         stopping: Stopping,
         // From when on it may not be cut.
@@ -135,6 +152,11 @@ pin_project! {
 }
 
 impl<F: Future> Answering<F> {
+    /// What it holds.
+    pub(crate) fn bytes(&self) -> &CallBytes {
+        &self.bytes
+    }
+
     /// The call ends with this answer, whatever its service is about to say.
     pub(crate) fn end_with<B>(self: Pin<&mut Self>, answer: Response<B>) -> Response<Answer<Content<B>>> {
         let this = self.project();
@@ -169,8 +191,14 @@ where
             Way::Poll | Way::Lasting => Cut::Elsewhere,
             Way::Once => Cut::Unknown,
         };
-        let stop = this.stop.get_or_insert_with(|| way.stop(this.stopping.clone()));
-        ready!(stop.as_mut().poll(context));
+        if *this.is_op {
+            if !way.is_due(this.stopping) {
+                return Poll::Pending;
+            }
+        } else {
+            let stop = this.stop.get_or_insert_with(|| way.stop(this.stopping.clone()));
+            ready!(stop.as_mut().poll(context));
+        }
         if way == Way::Poll {
             *this.stop = None;
             *this.unfinished = Some(this.calls.enter());
@@ -193,12 +221,29 @@ impl Way {
     }
 }
 
+impl Way {
+    /// Whether the call must hear now that its port stops.
+    fn is_due(self, stopping: &Stopping) -> bool {
+        match self {
+            Self::Poll => stopping.is_releasing_polls(),
+            Self::Once => stopping.is_overdue(),
+            Self::Lasting | Self::Repeatable | Self::Own => stopping.is_begun(),
+        }
+    }
+}
+
 /// A response's body, which is under way until h2 has taken all of it.
 #[derive(Debug)]
 pub struct Answer<B> {
     inner: B,
     _handing: Option<Handing>,
     _unfinished: Unfinished,
+}
+
+impl<B> Answer<B> {
+    pub(crate) fn inner(&self) -> &B {
+        &self.inner
+    }
 }
 
 impl<B: Body + Unpin> Body for Answer<B> {
@@ -258,7 +303,7 @@ mod tests {
 
         fn under_way(way: Way, calls: &ConnectionCalls) -> (UnderWay, CallBytes) {
             let bytes = CallBytes::of(calls.account().call(CALL_BYTES).expect("there is no limit"));
-            (UnderWay { way, is_unary: true, calls: calls.clone() }, bytes)
+            (UnderWay { way, is_unary: true, is_op: false, calls: calls.clone() }, bytes)
         }
 
         fn cut(why: Cut) -> Response<String> {

@@ -8,7 +8,7 @@ use tripod_proto::tripod::v1::{membership_server, ray_line_server, ray_server};
 /// Of all services of the front end.
 pub const MANNERS: &[Manner] = &[
     of_2016(scheduler_server::SERVICE_NAME, SCHEDULER),
-    of_2016(obj_store_server::SERVICE_NAME, &[]),
+    of_2016(obj_store_server::SERVICE_NAME, &[Method::new("StreamObjTo", Once).streaming()]),
     Manner::own(ray_server::SERVICE_NAME, &[]),
     Manner { kind: MethodKind::Streaming, ..Manner::own(ray_line_server::SERVICE_NAME, &[]) },
     Manner::own(membership_server::SERVICE_NAME, &[Method::new("Heartbeat", Own).beating()]),

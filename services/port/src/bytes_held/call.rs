@@ -20,6 +20,8 @@ pub struct CallBytes {
 #[derive(Debug)]
 struct Shared {
     account: Account,
+    /// It is an op of a stream: its answer waits beside those of others, and takes no more than the op did.
+    is_op: bool,
     held: Mutex<CallCharge>,
 }
 
@@ -38,9 +40,19 @@ impl CallBytes {
     /// Those of a call that begins.
     #[must_use]
     pub fn of(charge: Charge) -> Self {
+        Self::with(charge, false)
+    }
+
+    /// Those of an op of a stream that begins. They are held until the last clone of this is dropped, which is when its
+    /// answer was taken.
+    pub(crate) fn of_op(charge: Charge) -> Self {
+        Self::with(charge, true)
+    }
+
+    fn with(charge: Charge, is_op: bool) -> Self {
         let (account, base) = (charge.account().clone(), charge.bytes());
         let held = Mutex::new(CallCharge { charge, base, turn: None, is_ended: false });
-        Self { shared: Arc::new(Shared { account, held }) }
+        Self { shared: Arc::new(Shared { account, is_op, held }) }
     }
 
     /// Ready when more of its message may be read.
@@ -54,6 +66,11 @@ impl CallBytes {
         }
         let mut held = self.shared.held.lock();
         held.turn.get_or_insert_with(|| account.turn(Direction::Requests)).poll(context)
+    }
+
+    /// Whether it is an op of a stream.
+    pub(crate) fn is_op(&self) -> bool {
+        self.shared.is_op
     }
 
     /// The account of its connection.
@@ -100,6 +117,8 @@ impl CallBytes {
         let mut held = self.shared.held.lock();
         held.is_ended = true;
         held.turn = None;
-        held.charge.end();
+        if !self.shared.is_op {
+            held.charge.end();
+        }
     }
 }

@@ -30,6 +30,7 @@ pub use account::{Account, Direction};
 pub use budget::Budget;
 pub use call::CallBytes;
 pub use charge::Charge;
+pub(crate) use limits::OP_BYTES;
 pub use limits::{CALL_BYTES, CONNECTION_BYTES_FREE, CONNECTION_WINDOW_BYTES, MemoryLimits};
 pub use reserved::{Making, Reserved};
 pub use short::Short;

@@ -7,6 +7,7 @@ use tripod_proto::code::Code;
 
 use super::silent::SilentConnections;
 use crate::bytes_held::{Budget, MemoryLimits};
+use crate::calls::Gather;
 use crate::contact::Contact;
 use crate::throttle::Throttle;
 
@@ -19,6 +20,8 @@ pub struct PortResources {
     pub connections: Connections,
     /// Counts the bytes that are held for clients, on all ports together.
     pub memory: Budget,
+    /// What is done around the ops of one frame of a stream of calls while each of them begins.
+    pub gather: Gather,
     /// Those that give way when there is no permit.
     pub(crate) silent: SilentConnections,
     /// When it is said that there is no permit.
@@ -36,7 +39,20 @@ impl PortResources {
     #[must_use]
     pub fn new(contact: Contact, connections: Connections) -> Self {
         let memory = Budget::new(MemoryLimits::none());
-        Self { contact, connections, memory, silent: SilentConnections::default(), told: Arc::default() }
+        Self {
+            contact,
+            connections,
+            memory,
+            gather: Gather::default(),
+            silent: SilentConnections::default(),
+            told: Arc::default(),
+        }
+    }
+
+    /// The same with this around the ops of each frame, which all begin within it.
+    #[must_use]
+    pub fn gathering(self, gather: Gather) -> Self {
+        Self { gather, ..self }
     }
 
     /// The same with bytes counted there.

@@ -19,10 +19,28 @@ const STREAM_BYTES: u64 = 2 << 10;
 /// An answer of so many bytes is given in any case: its call was let in.
 const SMALL_BYTES: u64 = CALL_BYTES;
 
+/// An op's answer of so many bytes is no more than what the op holds until its answer is taken.
+const OP_ANSWER_BYTES_FREE: usize = 1 << 10;
+
+/// Among the extensions of an answer: its body gathers the answers to ops, which have had their turns.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Gathered;
+
+/// Whose answer it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Call,
+    /// It is put beside others, whole.
+    Op,
+    /// Frames with the answers to ops. If these waited for room, they would wait for themselves.
+    Stream,
+}
+
 /// An answer's body whose bytes are counted until h2 has written them. It is not made before its connection has room.
 pub struct Content<B> {
     inner: B,
     call: CallBytes,
+    of: Of,
     /// Of one that has had to wait.
     turn: Option<Turn>,
     /// What was held for the answer before it was looked for.
@@ -38,7 +56,16 @@ impl<B> Content<B> {
     #[must_use]
     pub fn of(mut answer: Response<B>, call: CallBytes) -> Response<Self> {
         let reserved = answer.extensions_mut().remove::<Reserved>().and_then(|reserved| reserved.take());
-        answer.map(|inner| Self { inner, call, turn: None, reserved, rest: None, is_refused: false })
+        let of = match answer.extensions_mut().remove::<Gathered>() {
+            Some(Gathered) => Of::Stream,
+            None if call.is_op() => Of::Op,
+            None => Of::Call,
+        };
+        answer.map(|inner| Self { inner, call, of, turn: None, reserved, rest: None, is_refused: false })
+    }
+
+    pub(crate) fn inner(&self) -> &B {
+        &self.inner
     }
 
     #[cfg(test)]
@@ -67,7 +94,7 @@ impl<B> Content<B> {
             Some(mut charge) => {
                 charge.set(held).map_or_else(|_| self.call.account().answer_anyway(held), |()| charge)
             }
-            None if held <= SMALL_BYTES => self.call.account().answer_anyway(held),
+            None if held <= SMALL_BYTES || self.of == Of::Stream => self.call.account().answer_anyway(held),
             None => self.call.account().answer(held).map_err(refusal::of_short)?,
         };
         Ok(Made { bytes, charge })
@@ -94,6 +121,7 @@ impl<B: Body<Data = Bytes, Error = Status> + Unpin> Body for Content<B> {
             return Poll::Ready(Some(Ok(Frame::data(piece))));
         }
         if this.reserved.is_none()
+            && this.of != Of::Stream
             && let Err(short) = ready!(this.poll_turn(context))
         {
             return Poll::Ready(Some(Err(refusal::of_short(short))));
@@ -103,14 +131,18 @@ impl<B: Body<Data = Bytes, Error = Status> + Unpin> Body for Content<B> {
             end => return Poll::Ready(end),
         };
         let bytes = match frame.into_data() {
+            Ok(bytes) if this.of == Of::Op && bytes.len() <= OP_ANSWER_BYTES_FREE => {
+                return Poll::Ready(Some(Ok(Frame::data(bytes))));
+            }
             Ok(bytes) if !bytes.is_empty() => bytes,
             Ok(bytes) => return Poll::Ready(Some(Ok(Frame::data(bytes)))),
             Err(frame) => return Poll::Ready(Some(Ok(frame))),
         };
         match this.hold(bytes) {
             Ok(made) => {
+                let piece_max = if this.of == Of::Op { usize::MAX } else { PIECE_BYTES };
                 let piece;
-                (piece, this.rest) = made.first_piece();
+                (piece, this.rest) = made.first_piece(piece_max);
                 Poll::Ready(Some(Ok(Frame::data(piece))))
             }
             Err(refusal) => {
@@ -147,8 +179,8 @@ struct Made {
 
 impl Made {
     /// What h2 is to be handed first, and the rest: most answers are one piece.
-    fn first_piece(mut self) -> (Bytes, Option<Self>) {
-        if self.bytes.len() > PIECE_BYTES {
+    fn first_piece(mut self, piece_max: usize) -> (Bytes, Option<Self>) {
+        if self.bytes.len() > piece_max {
             let piece = self.next_piece();
             return (piece, Some(self));
         }

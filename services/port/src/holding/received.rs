@@ -30,6 +30,8 @@ pub struct Received<B> {
     call: CallBytes,
     messages: Messages,
     weight: Weight,
+    /// Whether it waits for its turn when its connection holds too much.
+    takes_turns: bool,
     held: u64,
     /// Set when it waits for its turn.
     wait: Option<Pin<Box<Sleep>>>,
@@ -51,12 +53,20 @@ impl<B> Received<B> {
         Self::weighing(request, call, Messages::new(true), Weight::Value)
     }
 
+    /// The body of a stream of frames. It waits for no turn: what a connection holds are the ops that came by it, and their
+    /// cancellations come by it, too. One frame at a time is held of it.
+    pub(crate) fn of_frames(request: Request<B>, call: &CallBytes) -> Request<Self> {
+        let request = Self::weighing(request, call, Messages::new(false), Weight::Value);
+        request.map(|body| Self { takes_turns: false, ..body })
+    }
+
     fn weighing(request: Request<B>, call: &CallBytes, messages: Messages, weight: Weight) -> Request<Self> {
         request.map(|inner| Self {
             inner,
             call: call.clone(),
             messages,
             weight,
+            takes_turns: true,
             held: 0,
             wait: None,
             rest: None,
@@ -88,7 +98,8 @@ impl<B: Body<Data = Bytes, Error = Status> + Unpin> Body for Received<B> {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let this = &mut *self;
-        match this.call.poll_turn(context) {
+        let turn = if this.takes_turns { this.call.poll_turn(context) } else { Poll::Ready(Ok(())) };
+        match turn {
             Poll::Ready(Ok(())) => this.wait = None,
             Poll::Ready(Err(short)) => return Poll::Ready(Some(Err(refusal::of_short(short)))),
             Poll::Pending => {

@@ -1,0 +1,35 @@
+//! What is done around the ops of one frame while each of them begins.
+
+use std::fmt;
+use std::sync::Arc;
+
+type Around = dyn Fn(&mut dyn FnMut()) + Send + Sync;
+
+/// Whatever collects what the ops of one frame propose while they begin, on the thread that begins them, and proposes it
+/// together. It must call what it is given once. Cheap to clone.
+#[derive(Clone)]
+pub struct Gather(Arc<Around>);
+
+impl Gather {
+    #[must_use]
+    pub fn new(around: impl Fn(&mut dyn FnMut()) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(around))
+    }
+
+    pub(super) fn around(&self, begin: &mut dyn FnMut()) {
+        (self.0)(begin);
+    }
+}
+
+impl Default for Gather {
+    /// Nothing is collected.
+    fn default() -> Self {
+        Self::new(|begin| begin())
+    }
+}
+
+impl fmt::Debug for Gather {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Gather")
+    }
+}
