@@ -127,7 +127,7 @@ impl Node {
         self.front_ends().served(PortKind::Client, &client_binding())
     }
 
-    fn front_ends(&self) -> FrontEnds {
+    pub(crate) fn front_ends(&self) -> FrontEnds {
         let scheduler = tripod_ray::Scheduler::new(&self.gateway, Dialler::new(Rule::any()));
         let scheduler = scheduler.connecting(Lines::new().to_connect());
         let mars = tripod_mars::Mars::new(&self.gateway, &Dialler::new(Rule::any()));

@@ -33,6 +33,7 @@ pub const ALL: &[Target] = &[
     targets::disk::SNAPSHOT,
     targets::disk::BACKUP,
     targets::connection::HTTP2,
+    targets::calls::FRAMES,
     targets::xds::REQUESTS,
     targets::web::REQUESTS,
     targets::mindspore::PS,

@@ -3,6 +3,7 @@
 //! | module | whose bytes |
 //! |---|---|
 //! | `services` | clients of a node's port |
+//! | `calls` | the same by one stream |
 //! | `connection` | the same below gRPC: frames of HTTP/2 |
 //! | `xds`, `web` | clients that ask where nodes are; probes |
 //! | `log`, `peer` | other nodes |
@@ -14,6 +15,7 @@
 
 pub(crate) mod agent;
 pub(crate) mod agent_mindspore;
+pub(crate) mod calls;
 pub(crate) mod chunk_data;
 pub(crate) mod connection;
 pub(crate) mod disk;

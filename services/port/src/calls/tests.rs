@@ -78,8 +78,13 @@ impl DirectService for Service {
             let method = request.uri().path().rsplit('/').next().unwrap_or_default().to_owned();
             let stamp =
                 request.headers().get(metadata::STAMP).map(|stamp| stamp.to_str().unwrap().to_owned());
-            let Ok(said) = unary::read::<String, _>(request).await else {
-                return Status::invalid_argument("no text").into_http();
+            let said = match unary::read::<String, _>(request).await {
+                Ok(said) => said,
+                Err(request) => {
+                    let mut body = request.into_body();
+                    let frame = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
+                    return frame.expect("why").expect_err("it cannot be read").into_http();
+                }
             };
             fake.begun.lock().push(said.clone());
             let _noted = Noted(Arc::clone(&fake));
@@ -468,6 +473,7 @@ async fn ops_go_on_while_nobody_reads_and_a_client_that_reads_nothing_has_no_mor
     assert_eq!(port.fake.dropped.load(Ordering::SeqCst), 1_024, "all are done");
     assert!(port.calls.account().held() >= 1_024 * OP_BYTES, "they are held until they are read");
     client.ops(vec![op(9_999, SAY, "a")]);
+    settle().await;
     let mut client = client;
     for _ in 0..1_024 {
         client.answer().await;
@@ -537,6 +543,7 @@ async fn a_stream_that_nobody_hears_any_more_drops_its_ops() {
     drop(client);
     settle().await;
     assert_eq!(port.fake.dropped.load(Ordering::SeqCst), 1);
+    assert!(port.calls.account().written(true), "as a connection says that has written all");
     assert_eq!(port.calls.account().held(), 0);
 }
 
