@@ -495,7 +495,7 @@ async fn a_large_answer_comes_whole_and_beside_small_ones() {
 #[tokio::test]
 async fn an_op_for_which_there_is_no_room_is_refused_alone() {
     // What every connection has in any case is enough for the stream and some ops.
-    let port = Port::within(MemoryLimits { all: 0, one_connection: 0 });
+    let port = Port::within(MemoryLimits { all: 0, one_connection: 1 << 20 });
     let mut client = port.open().await;
     client.ops((1..=200).map(|tag| op(tag, HOLD, "a")).collect());
     let refused = client.answer().await;
