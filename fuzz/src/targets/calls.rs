@@ -367,6 +367,51 @@ mod tests {
     }
 
     #[test]
+    fn a_call_that_waits_for_others_says_that_it_has_arrived() {
+        runtime::run(async {
+            let node = Node::start(level::NEWEST).await;
+            let (send, sent) = mpsc::unbounded::<Result<http_body::Frame<Bytes>, Status>>();
+            let body = Body::new(StreamBody::new(sent));
+            let mut answers = open(served(&node, PortKind::Client), &ConnectionCalls::default(), body).await;
+            let get = tripod_proto::tensorflow::GetKeyValueRequest { key: "later".to_owned() };
+            let put = tripod_proto::tripod::v1::PutRequest { key: "later".to_owned(), ..Default::default() };
+            let paths = ["/tensorflow.CoordinationService/GetKeyValue", "/tripod.v1.Kv/Put"];
+            let op = |tag, message: Vec<u8>| wire::Op {
+                tag,
+                path: tag,
+                message: message.into(),
+                ..Default::default()
+            };
+            let first = wire::Frame {
+                hello: Some(wire::Hello::default()),
+                paths: paths.map(str::to_owned).to_vec(),
+                ops: vec![op(1, get.encode_to_vec())],
+                ..Default::default()
+            };
+            let second = wire::Frame { ops: vec![op(2, put.encode_to_vec())], ..Default::default() };
+            let mut came = BytesMut::new();
+            let mut heard = Vec::new();
+            for frame in [first, second] {
+                send.unbounded_send(Ok(http_body::Frame::data(framed(&frame.encode_to_vec()))))
+                    .expect("it is heard");
+                let until = if heard.is_empty() { 1 } else { 3 };
+                while heard.len() < until {
+                    let frame = answers.frame().await.expect("it has not ended").expect("a frame");
+                    came.extend_from_slice(&frame.into_data().expect("a frame"));
+                    while let Some(frame) = next_frame(&mut came) {
+                        heard.extend(
+                            frame.answers.iter().map(|answer| (answer.tag, answer.arrived, answer.code)),
+                        );
+                    }
+                }
+            }
+            assert_eq!(heard.remove(0), (1, true, 0));
+            heard.sort_unstable();
+            assert_eq!(heard, [(1, false, 0), (2, false, 0)]);
+        });
+    }
+
+    #[test]
     fn ops_come_through_to_the_state() {
         let mut source = Source::new(1);
         let committed: u64 = (0..30).map(|_| run(&generate(&mut source))).sum();

@@ -18,6 +18,7 @@ use tonic::codegen::Service as _;
 use tonic::service::Routes;
 use tripod_proto::metadata;
 use tripod_proto::tripod::v1 as wire;
+use tripod_proto::tripod::v1::calls_client::CallsClient;
 
 use super::bounds::{HELLO_TIME, OPS_GRANTED, STREAMS_MAX};
 use super::*;
@@ -26,6 +27,7 @@ use crate::call_context::CallContext;
 use crate::caller_address::CallerAddress;
 use crate::direct::{Direct, DirectAnswer, DirectRequest, DirectService};
 use crate::manner::{Ending, Manner, Manners, Method, MethodKind};
+use crate::serve::{Grpc, Served};
 use crate::stop::{Phase, Stop, Stopping};
 use crate::{note_arrived, unary};
 
@@ -554,6 +556,45 @@ async fn compressed_frames_are_refused() {
     let response = port.services.clone().call(request).await.expect("there is no error");
     let status = Status::from_header_map(response.headers()).expect("a refusal");
     assert_eq!(status.code(), Code::Unimplemented);
+}
+
+/// By sockets, as clients do.
+#[tokio::test]
+async fn a_stream_goes_by_http2_and_ends_before_its_port_does() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let fake = Arc::<Fake>::default();
+    let direct = vec![Direct::of(Service(Arc::clone(&fake)))];
+    let served = Grpc { routes: Routes::default(), direct, manners: Manners::of(&[MANNERS]) };
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let shutdown = async move { stopped.await.expect("it is told to") };
+    let serving = tokio::spawn(crate::serve(listener, Served::Grpc(served), shutdown));
+    let mut client = CallsClient::connect(format!("http://{address}")).await.expect("a connection");
+    let (send, sent) = mpsc::channel(4);
+    let stream = client.open(tokio_stream::wrappers::ReceiverStream::new(sent)).await.expect("a stream");
+    let mut frames = stream.into_inner();
+    let grant = frames.message().await.expect("no error").expect("a frame").grant;
+    assert_eq!(grant, OPS_GRANTED, "before anything was sent");
+    let first = wire::Frame {
+        hello: Some(wire::Hello::default()),
+        paths: PATHS.iter().map(|path| (*path).to_owned()).collect(),
+        ops: vec![op(1, WRITE, "write"), op(2, LARGE, "large"), op(3, HOLD, "hold")],
+        ..Default::default()
+    };
+    send.send(first).await.expect("it is heard");
+    let large = frames.message().await.expect("no error").expect("a frame").answers.remove(0);
+    assert_eq!((large.tag, text(&large).len()), (2, LARGE_BYTES));
+    stop.send(()).expect("it serves");
+    let bye = frames.message().await.expect("no error").expect("a frame");
+    assert!(bye.bye.is_some());
+    let told: Vec<_> = bye.answers.iter().map(|answer| (answer.tag, answer.code)).collect();
+    assert_eq!(told, [(3, Code::Unavailable as i32)]);
+    fake.go.notify_waiters();
+    assert_eq!(text(&frames.message().await.expect("no error").expect("a frame").answers[0]), "write");
+    drop(send);
+    assert!(frames.message().await.expect("it ends well").is_none());
+    drop(client);
+    serving.await.expect("it has not failed").expect("nor its transport");
 }
 
 #[test]
