@@ -1,14 +1,15 @@
 //! Streams of calls to a service that answers what it is told, when it is told to.
 
+mod ends;
+mod rules;
+
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
-use futures::FutureExt as _;
 use http_body::{Body as HttpBody, Frame};
 use parking_lot::Mutex;
 use prost::Message as _;
@@ -18,17 +19,15 @@ use tonic::codegen::Service as _;
 use tonic::service::Routes;
 use tripod_proto::metadata;
 use tripod_proto::tripod::v1 as wire;
-use tripod_proto::tripod::v1::calls_client::CallsClient;
 
-use super::bounds::{HELLO_TIME, OPS_GRANTED, STREAMS_MAX};
+use super::bounds::OPS_GRANTED;
 use super::*;
 use crate::bytes_held::{Budget, MemoryLimits, OP_BYTES};
 use crate::call_context::CallContext;
 use crate::caller_address::CallerAddress;
 use crate::direct::{Direct, DirectAnswer, DirectRequest, DirectService};
 use crate::manner::{Ending, Manner, Manners, Method, MethodKind};
-use crate::serve::{Grpc, Served};
-use crate::stop::{Phase, Stop, Stopping};
+use crate::stop::Stop;
 use crate::{note_arrived, unary};
 
 const PATHS: &[&str] =
@@ -365,95 +364,6 @@ async fn an_op_that_is_given_up_is_dropped_and_not_answered_and_its_grant_comes_
     assert!(client.answers.is_empty());
 }
 
-#[tokio::test]
-async fn what_breaks_the_rules_ends_the_stream_by_name() {
-    let hello = || Some(wire::Hello::default());
-    let of_ops = |ops| wire::Frame { ops, ..Default::default() };
-    let metadata = vec![wire::Metadata { key: "te".to_owned(), value: "a".to_owned() }];
-    let of_path = |path: &str| wire::Frame { paths: vec![path.to_owned()], ..Default::default() };
-    for (frame, named) in [
-        (of_ops(vec![op(1, HOLD, "a"), op(1, SAY, "b")]), "tag 1 is that of an op without an answer"),
-        (of_ops(vec![op(0, SAY, "a")]), "tag 0"),
-        (of_ops(vec![op(1, 99, "a")]), "path 99, and 8 are named"),
-        (of_ops(vec![wire::Op { metadata, ..op(1, SAY, "a") }]), "reserved"),
-        (wire::Frame { hello: hello(), ..Default::default() }, "second hello"),
-        (wire::Frame { grant: 1, ..Default::default() }, "only a node"),
-        (of_path("a.B/Say"), "is no path"),
-        (of_path("/a b"), "is no path"),
-    ] {
-        let port = Port::new();
-        let client = port.open().await;
-        client.send(frame);
-        let (code, said) = client.end().await;
-        assert!(code == Code::InvalidArgument && said.contains(named), "{said}");
-        assert!(said.starts_with("T2213 calls-misused: "), "{said}");
-        settle().await;
-        let dropped = port.fake.dropped.load(Ordering::SeqCst);
-        assert_eq!(dropped, port.fake.begun.lock().len(), "nothing is left");
-    }
-}
-
-#[tokio::test]
-async fn the_first_frame_has_the_hello() {
-    let port = Port::new();
-    let client = port.silent().await;
-    client.ops(vec![op(1, SAY, "a")]);
-    let (code, said) = client.end().await;
-    assert!(code == Code::InvalidArgument && said.contains("no hello"), "{said}");
-    assert!(port.fake.begun.lock().is_empty());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_stream_without_a_first_frame_ends_and_one_that_only_rests_does_not() {
-    let port = Port::new();
-    let (silent, mut resting) = (port.silent().await, port.open().await);
-    let begun = tokio::time::Instant::now();
-    assert_eq!(silent.end().await.0, Code::DeadlineExceeded);
-    assert!(begun.elapsed() >= HELLO_TIME);
-    tokio::time::sleep(Duration::from_secs(100_000)).await;
-    resting.ops(vec![op(1, SAY, "a")]);
-    assert_eq!(text(&resting.answer().await), "a");
-}
-
-#[tokio::test]
-async fn more_ops_than_were_granted_end_the_stream() {
-    let port = Port::new();
-    let client = port.open().await;
-    for first in 0..5 {
-        client.ops((1..=256).map(|tag| op(first * 256 + tag, HOLD, "a")).collect());
-    }
-    let (code, said) = client.end().await;
-    assert!(code == Code::ResourceExhausted && said.contains("256 ops more"), "{said}");
-    assert_eq!(port.fake.begun.lock().len(), 1_024);
-}
-
-#[tokio::test]
-async fn a_method_with_streams_and_another_stream_are_no_ops() {
-    let port = Port::new();
-    let mut client = port.open().await;
-    client.ops(vec![op(1, STREAM, "a"), op(2, NESTED, "b"), op(3, SAY, "c")]);
-    for tag in [1, 2] {
-        let answer = client.answer().await;
-        assert_eq!((answer.tag, answer.code), (tag, Code::Unimplemented as i32));
-        assert!(answer.text.starts_with("T2213 calls-misused: /"), "{}", answer.text);
-    }
-    assert_eq!(text(&client.answer().await), "c");
-}
-
-#[tokio::test]
-async fn a_connection_has_so_many_streams_and_no_more() {
-    let port = Port::new();
-    let mut open = Vec::new();
-    for _ in 0..STREAMS_MAX {
-        open.push(port.open().await);
-    }
-    let refused = port.silent().await.end.expect("it is refused");
-    assert_eq!(refused.code(), Code::ResourceExhausted);
-    open.pop();
-    settle().await;
-    open.push(port.open().await);
-}
-
 #[tokio::test(start_paused = true)]
 async fn an_ops_patience_ends_it_as_it_would_end_its_call() {
     let port = Port::new();
@@ -464,141 +374,10 @@ async fn an_ops_patience_ends_it_as_it_would_end_its_call() {
 }
 
 #[tokio::test]
-async fn ops_go_on_while_nobody_reads_and_a_client_that_reads_nothing_has_no_more() {
-    let port = Port::new();
-    let client = port.open().await;
-    for first in 0..4 {
-        client.ops((1..=256).map(|tag| op(first * 256 + tag, SAY, "a")).collect());
-    }
-    settle().await;
-    assert_eq!(port.fake.begun.lock().len(), 1_024);
-    assert_eq!(port.fake.dropped.load(Ordering::SeqCst), 1_024, "all are done");
-    assert!(port.calls.account().held() >= 1_024 * OP_BYTES, "they are held until they are read");
-    client.ops(vec![op(9_999, SAY, "a")]);
-    settle().await;
-    let mut client = client;
-    for _ in 0..1_024 {
-        client.answer().await;
-    }
-    assert_eq!(client.end().await.0, Code::ResourceExhausted, "nothing was granted for what was not read");
-    settle().await;
-    assert!(port.calls.account().held() < 64 << 10, "{}", port.calls.account().held());
-}
-
-#[tokio::test]
 async fn a_large_answer_comes_whole_and_beside_small_ones() {
     let port = Port::new();
     let mut client = port.open().await;
     client.ops(vec![op(1, LARGE, "a"), op(2, SAY, "b")]);
     assert_eq!(text(&client.answer().await).len(), LARGE_BYTES);
     assert_eq!(text(&client.answer().await), "b");
-}
-
-#[tokio::test]
-async fn an_op_for_which_there_is_no_room_is_refused_alone() {
-    // What every connection has in any case is enough for the stream and some ops.
-    let port = Port::within(MemoryLimits { all: 0, one_connection: 1 << 20 });
-    let mut client = port.open().await;
-    client.ops((1..=200).map(|tag| op(tag, HOLD, "a")).collect());
-    let refused = client.answer().await;
-    assert_eq!(refused.code, Code::ResourceExhausted as i32);
-    let outage = refused.metadata.iter().find(|entry| entry.key == metadata::OUTAGE).expect("an outage");
-    assert_eq!(outage.value, metadata::OUTAGE_OVERLOADED);
-    assert!(!port.fake.begun.lock().is_empty());
-    client.ops(vec![wire::Op { tag: 1, ..Default::default() }, op(999, SAY, "b")]);
-    while client.answer().await.tag != 999 {}
-}
-
-#[tokio::test]
-async fn a_stop_says_bye_and_answers_what_it_has_taken_and_ends() {
-    let port = Port::new();
-    let mut client = port.open().await;
-    client.ops(vec![op(1, WRITE, "a"), op(2, WAIT, "b")]);
-    assert!(client.answer().await.arrived);
-    port.stop.enter(Phase::Leaving);
-    let told = client.answer().await;
-    let outage = |answer: &wire::Answer| {
-        let entry = answer.metadata.iter().find(|entry| entry.key == metadata::OUTAGE);
-        (answer.tag, answer.code, entry.expect("an outage").value.clone())
-    };
-    let stopping = |tag| (tag, Code::Unavailable as i32, metadata::OUTAGE_STOPPING.to_owned());
-    assert_eq!(outage(&told), stopping(2), "it may be made again");
-    assert_eq!(client.byes, 1);
-    client.ops(vec![op(3, SAY, "late")]);
-    assert_eq!(outage(&client.answer().await), stopping(3));
-    assert!(!port.fake.begun.lock().contains(&"late".to_owned()));
-    port.stop.enter(Phase::Parting);
-    settle().await;
-    assert!(client.hear().now_or_never().is_none(), "a write is still under way");
-    port.fake.go.notify_waiters();
-    assert_eq!(text(&client.answer().await), "a");
-    assert_eq!(client.end().await.0, Code::Ok);
-}
-
-#[tokio::test]
-async fn a_stream_that_nobody_hears_any_more_drops_its_ops() {
-    let port = Port::new();
-    let client = port.open().await;
-    client.ops(vec![op(1, HOLD, "a")]);
-    settle().await;
-    assert_eq!(port.fake.begun.lock().len(), 1);
-    drop(client);
-    settle().await;
-    assert_eq!(port.fake.dropped.load(Ordering::SeqCst), 1);
-    assert!(port.calls.account().written(true), "as a connection says that has written all");
-    assert_eq!(port.calls.account().held(), 0);
-}
-
-#[tokio::test]
-async fn compressed_frames_are_refused() {
-    let port = Port::new();
-    let request = Request::post(PATH).header("grpc-encoding", "gzip").body(Body::empty()).unwrap();
-    let response = port.services.clone().call(request).await.expect("there is no error");
-    let status = Status::from_header_map(response.headers()).expect("a refusal");
-    assert_eq!(status.code(), Code::Unimplemented);
-}
-
-/// By sockets, as clients do.
-#[tokio::test]
-async fn a_stream_goes_by_http2_and_ends_before_its_port_does() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let address = listener.local_addr().expect("an address");
-    let fake = Arc::<Fake>::default();
-    let direct = vec![Direct::of(Service(Arc::clone(&fake)))];
-    let served = Grpc { routes: Routes::default(), direct, manners: Manners::of(&[MANNERS]) };
-    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let shutdown = async move { stopped.await.expect("it is told to") };
-    let serving = tokio::spawn(crate::serve(listener, Served::Grpc(served), shutdown));
-    let mut client = CallsClient::connect(format!("http://{address}")).await.expect("a connection");
-    let (send, sent) = mpsc::channel(4);
-    let stream = client.open(tokio_stream::wrappers::ReceiverStream::new(sent)).await.expect("a stream");
-    let mut frames = stream.into_inner();
-    let grant = frames.message().await.expect("no error").expect("a frame").grant;
-    assert_eq!(grant, OPS_GRANTED, "before anything was sent");
-    let first = wire::Frame {
-        hello: Some(wire::Hello::default()),
-        paths: PATHS.iter().map(|path| (*path).to_owned()).collect(),
-        ops: vec![op(1, WRITE, "write"), op(2, LARGE, "large"), op(3, HOLD, "hold")],
-        ..Default::default()
-    };
-    send.send(first).await.expect("it is heard");
-    let large = frames.message().await.expect("no error").expect("a frame").answers.remove(0);
-    assert_eq!((large.tag, text(&large).len()), (2, LARGE_BYTES));
-    stop.send(()).expect("it serves");
-    let bye = frames.message().await.expect("no error").expect("a frame");
-    assert!(bye.bye.is_some());
-    let told: Vec<_> = bye.answers.iter().map(|answer| (answer.tag, answer.code)).collect();
-    assert_eq!(told, [(3, Code::Unavailable as i32)]);
-    fake.go.notify_waiters();
-    assert_eq!(text(&frames.message().await.expect("no error").expect("a frame").answers[0]), "write");
-    drop(send);
-    assert!(frames.message().await.expect("it ends well").is_none());
-    drop(client);
-    serving.await.expect("it has not failed").expect("nor its transport");
-}
-
-#[test]
-fn no_row_says_that_a_stream_stops() {
-    let services = Followed::new(Routes::default(), Vec::new(), Manners::default(), &Stopping::never());
-    assert!(!services.find("/a.B/Say").0.is_streaming);
 }
