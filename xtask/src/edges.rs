@@ -150,14 +150,20 @@ const OURS: &[Ours] = &[
         because: "workers and drivers know only the wire, and the store of their own machine",
     },
     Ours {
+        package: "tripod-calls",
+        may: &["tripod-proto"],
+        dev: &[],
+        because: "how calls share a stream is the same whoever makes them, and whatever they mean",
+    },
+    Ours {
         package: "tripod-client",
-        may: &["tripod-backoff", "tripod-dial", "tripod-proto"],
+        may: &["tripod-backoff", "tripod-calls", "tripod-dial", "tripod-proto"],
         dev: &[],
         because: "a client knows only the wire, and how one connects",
     },
     Ours {
         package: "tripod-load",
-        may: &["tripod-client", "tripod-dial", "tripod-proto"],
+        may: &["tripod-calls", "tripod-client", "tripod-dial", "tripod-proto"],
         dev: &[],
         because: "a load generator is a client",
     },
@@ -190,6 +196,7 @@ const OURS: &[Ours] = &[
     Ours {
         package: "tripod-processes",
         may: &[
+            "tripod-calls",
             "tripod-checkers",
             "tripod-client",
             "tripod-load",
