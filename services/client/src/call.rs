@@ -4,9 +4,9 @@ use std::future::Future;
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
-use tonic::transport::Channel;
 use tonic::{Code, Response, Status};
 use tripod_backoff::Backoff;
+use tripod_calls::Way;
 
 use crate::config::Config;
 use crate::endpoint::{Connect, Node};
@@ -67,6 +67,11 @@ impl Caller {
         Ok(Self { nodes: Nodes::reached_by(&config.endpoints, connect)?, timeout: config.timeout })
     }
 
+    /// The same, whose calls go by streams where nodes have them.
+    pub(crate) fn by_streams(self) -> Self {
+        Self { nodes: self.nodes.by_streams(), ..self }
+    }
+
     pub(crate) fn nodes(&self) -> &[Node] {
         self.nodes.all()
     }
@@ -82,7 +87,7 @@ impl Caller {
         send: F,
     ) -> Result<T, Error>
     where
-        F: Fn(Channel) -> Fut,
+        F: Fn(Way) -> Fut,
         Fut: Future<Output = Result<Response<T>, Status>>,
     {
         let mut progress = Progress::new(what, repeat, self.timeout);
@@ -167,7 +172,7 @@ async fn attempt<T, F, Fut>(
     limit: Instant,
 ) -> Result<Result<Response<T>, Status>, Failure>
 where
-    F: Fn(Channel) -> Fut,
+    F: Fn(Way) -> Fut,
     Fut: Future<Output = Result<Response<T>, Status>>,
 {
     let failed = |phase, cause: &str, maybe_executed| Failure {
@@ -175,15 +180,15 @@ where
         maybe_executed,
         cut: false,
     };
-    let channel = match timeout_at(limit, node.channel()).await {
-        Ok(Ok(channel)) => channel,
+    let way = match timeout_at(limit, node.way()).await {
+        Ok(Ok(way)) => way,
         Ok(Err(attempt)) => return Err(Failure { attempt, maybe_executed: false, cut: false }),
         Err(_) => {
             let failed = failed(Phase::Connect, "no connection in time", false);
             return Err(Failure { cut: true, ..failed });
         }
     };
-    let status = match timeout_at(limit, send(channel)).await {
+    let status = match timeout_at(limit, send(way)).await {
         Ok(Ok(response)) => return Ok(Ok(response)),
         Ok(Err(status)) => status,
         Err(_) => {
@@ -192,7 +197,7 @@ where
         }
     };
     if let Some(cause) = std::error::Error::source(&status) {
-        // The connection broke, before or after the node received the call.
+        // The connection broke, or the stream, before or after the node received the call.
         node.disconnect();
         let attempt = node.failed(Phase::Call, cause);
         return Err(Failure { attempt, maybe_executed: true, cut: false });

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tonic::transport::Channel;
+use tripod_calls::Way;
 
 use tripod_proto::wide;
 
@@ -28,20 +28,29 @@ struct Inner {
 }
 
 impl Client {
-    /// A client of the nodes in `config`. Connects with the first call.
+    /// A client of the nodes in `config`. Connects with the first call. The second over a connection opens a stream, where
+    /// the node has them, by which calls go from then on.
     ///
     /// # Errors
     /// [`Error::Config`].
     pub fn new(config: &Config) -> Result<Self, Error> {
+        Ok(Self::of(Caller::new(config, None)?.by_streams()))
+    }
+
+    /// The same, but each call goes by itself.
+    ///
+    /// # Errors
+    /// [`Error::Config`].
+    pub fn without_streams(config: &Config) -> Result<Self, Error> {
         Ok(Self::of(Caller::new(config, None)?))
     }
 
-    /// The same with another way to the nodes: for simulations.
+    /// As [`Self::new`], with another way to the nodes: for simulations.
     ///
     /// # Errors
     /// [`Error::Config`].
     pub fn connecting(config: &Config, connect: &Connect) -> Result<Self, Error> {
-        Ok(Self::of(Caller::new(config, Some(connect))?))
+        Ok(Self::of(Caller::new(config, Some(connect))?.by_streams()))
     }
 
     fn of(caller: Caller) -> Self {
@@ -67,10 +76,10 @@ impl Client {
     pub async fn close(&self) -> Result<(), Error> {
         let Some(session) = self.inner.session.id() else { return Ok(()) };
         self.inner.session.lost(session);
-        let close = move |channel: Channel| async move {
+        let close = move |way: Way| async move {
             let (session, session_high) = wide::split(session);
             let request = wire::CloseSessionRequest { session, session_high };
-            wire::sessions_client::SessionsClient::new(channel).close(request).await
+            wire::sessions_client::SessionsClient::new(way).close(request).await
         };
         self.caller().call("session close", Repeat::Freely, close).await.map(|_| ())
     }
@@ -89,9 +98,9 @@ impl Client {
             if self.inner.session.id().is_some() {
                 continue;
             }
-            let open = |channel: Channel| async move {
+            let open = |way: Way| async move {
                 let request = wire::OpenSessionRequest { wide: true };
-                wire::sessions_client::SessionsClient::new(channel).open(request).await
+                wire::sessions_client::SessionsClient::new(way).open(request).await
             };
             // A session that was opened by an attempt without an answer is found idle later.
             let opened = self.caller().call("session open", Repeat::Freely, open).await?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 use tonic::Status;
-use tonic::transport::Channel;
+use tripod_calls::Way;
 
 use crate::call::{Caller, Repeat};
 use crate::client::Client;
@@ -82,8 +82,7 @@ impl Client {
     /// [`Error::Refused`] when it does not lead or nobody took over, else as any call.
     pub async fn transfer_leader(leader: &str, to: Option<u64>, timeout: Duration) -> Result<(), Error> {
         let request = wire::TransferLeaderRequest { to: to.unwrap_or(0) };
-        let transfer =
-            |channel: Channel| async move { ClusterClient::new(channel).transfer_leader(request).await };
+        let transfer = |way: Way| async move { ClusterClient::new(way).transfer_leader(request).await };
         at(leader, timeout)?.call("leader transfer", Repeat::IfNotExecuted, transfer).await.map(|_| ())
     }
 
@@ -92,9 +91,8 @@ impl Client {
     /// # Errors
     /// As any call.
     pub async fn members(endpoint: &str, timeout: Duration) -> Result<wire::ListMembersResponse, Error> {
-        let list = |channel: Channel| async move {
-            ClusterClient::new(channel).list_members(wire::ListMembersRequest {}).await
-        };
+        let list =
+            |way: Way| async move { ClusterClient::new(way).list_members(wire::ListMembersRequest {}).await };
         at(endpoint, timeout)?.call("member list", Repeat::Freely, list).await
     }
 
@@ -107,9 +105,9 @@ impl Client {
         request: &wire::ChangeMembersRequest,
         timeout: Duration,
     ) -> Result<wire::ChangeMembersResponse, Error> {
-        let change = |channel: Channel| {
+        let change = |way: Way| {
             let request = request.clone();
-            async move { ClusterClient::new(channel).change_members(request).await }
+            async move { ClusterClient::new(way).change_members(request).await }
         };
         at(leader, timeout)?.call("change of members", Repeat::IfNotExecuted, change).await
     }
@@ -120,8 +118,7 @@ impl Client {
     /// [`Error::Refused`] when it is not under way, else as any call.
     pub async fn cancel_change(leader: &str, change_id: u64, timeout: Duration) -> Result<(), Error> {
         let request = wire::CancelChangeRequest { change_id };
-        let cancel =
-            |channel: Channel| async move { ClusterClient::new(channel).cancel_change(request).await };
+        let cancel = |way: Way| async move { ClusterClient::new(way).cancel_change(request).await };
         at(leader, timeout)?.call("member cancel", Repeat::Freely, cancel).await.map(|_| ())
     }
 
@@ -131,7 +128,7 @@ impl Client {
     /// [`Error::Refused`] with the reason, else as any call.
     pub async fn drain(leader: &str, node_id: u64, drained: bool, timeout: Duration) -> Result<(), Error> {
         let request = wire::DrainNodeRequest { node_id, drained };
-        let drain = |channel: Channel| async move { ClusterClient::new(channel).drain_node(request).await };
+        let drain = |way: Way| async move { ClusterClient::new(way).drain_node(request).await };
         at(leader, timeout)?.call("node drain", Repeat::Freely, drain).await.map(|_| ())
     }
 
@@ -144,9 +141,9 @@ impl Client {
         request: &wire::JoinRequest,
         timeout: Duration,
     ) -> Result<wire::JoinResponse, Error> {
-        let join = |channel: Channel| {
+        let join = |way: Way| {
             let request = request.clone();
-            async move { ClusterClient::new(channel).join(request).await }
+            async move { ClusterClient::new(way).join(request).await }
         };
         at(leader, timeout)?.call("join", Repeat::Freely, join).await
     }

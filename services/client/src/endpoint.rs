@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tonic::transport::{Channel, Endpoint};
+use tripod_calls::Way;
 
 use crate::error::{Attempt, Phase};
+use crate::link::Link;
 
 /// How a connection is made, in simulations that bring a network of their own.
 pub type Connect = Arc<dyn Fn(Endpoint) -> Connecting + Send + Sync>;
@@ -20,8 +22,9 @@ pub(crate) struct Node {
     target: Endpoint,
     /// `None`: over TCP.
     connect: Option<Connect>,
+    by_streams: bool,
     /// Dropped when a call fails in transport, so that the next one connects afresh.
-    channel: Mutex<Option<Channel>>,
+    link: Mutex<Option<Link>>,
 }
 
 impl fmt::Debug for Node {
@@ -32,27 +35,42 @@ impl fmt::Debug for Node {
 
 impl Node {
     pub(crate) fn new(address: String, target: Endpoint, connect: Option<Connect>) -> Self {
-        Self { address, target, connect, channel: Mutex::new(None) }
+        Self { address, target, connect, by_streams: false, link: Mutex::new(None) }
+    }
+
+    /// Calls go by a stream where the node has one.
+    pub(crate) fn use_streams(&mut self) {
+        self.by_streams = true;
     }
 
     /// The connection, made if there is none. Two callers may connect at the same time; the second
     /// connection takes the first one's place.
     pub(crate) async fn channel(&self) -> Result<Channel, Attempt> {
-        if let Some(channel) = self.channel.lock().clone() {
-            return Ok(channel);
+        if let Some(link) = &*self.link.lock() {
+            return Ok(link.channel());
         }
         let made = match &self.connect {
             Some(connect) => connect(self.target.clone()).await,
             None => self.target.connect().await,
         };
         let made = made.map_err(|error| self.failed(phase_of(&error), &error))?;
-        *self.channel.lock() = Some(made.clone());
+        *self.link.lock() = Some(Link::new(made.clone()));
         Ok(made)
+    }
+
+    /// The way for one call: the connection, made if there is none, and perhaps a stream over it.
+    pub(crate) async fn way(&self) -> Result<Way, Attempt> {
+        let channel = self.channel().await?;
+        if !self.by_streams {
+            return Ok(Way::new(channel, None));
+        }
+        let way = self.link.lock().as_mut().map(Link::way);
+        Ok(way.unwrap_or_else(|| Way::new(channel, None)))
     }
 
     /// Forgets the connection.
     pub(crate) fn disconnect(&self) {
-        *self.channel.lock() = None;
+        *self.link.lock() = None;
     }
 
     /// Describes a failed attempt by its root cause: the outer texts only say "transport error".

@@ -1,7 +1,7 @@
 //! Creating, showing and deleting jobs.
 
 use tonic::Code;
-use tonic::transport::Channel;
+use tripod_calls::Way;
 use tripod_proto::bounds::ANSWER_ENCODED_BYTES_MAX;
 
 use crate::call::Repeat;
@@ -28,9 +28,9 @@ impl Jobs {
     /// any call. [`Error::OutcomeUnknown`] when the job may exist now.
     pub async fn create(&self, name: &str, spec: &wire::JobSpec) -> Result<wire::Job, Error> {
         let request = wire::CreateJobRequest { name: name.to_owned(), spec: Some(spec.to_owned()) };
-        let create = |channel: Channel| {
+        let create = |way: Way| {
             let request = request.clone();
-            async move { JobsClient::new(channel).create(request).await }
+            async move { JobsClient::new(way).create(request).await }
         };
         self.client.caller().call("job create", Repeat::IfNotExecuted, create).await
     }
@@ -41,13 +41,10 @@ impl Jobs {
     /// As any call.
     pub async fn get(&self, name: &str) -> Result<Option<wire::Job>, Error> {
         let request = wire::GetJobRequest { name: name.to_owned() };
-        let get = |channel: Channel| {
+        let get = |way: Way| {
             let request = request.clone();
             async move {
-                JobsClient::new(channel)
-                    .max_decoding_message_size(ANSWER_ENCODED_BYTES_MAX)
-                    .get(request)
-                    .await
+                JobsClient::new(way).max_decoding_message_size(ANSWER_ENCODED_BYTES_MAX).get(request).await
             }
         };
         match self.client.caller().call("job show", Repeat::Freely, get).await {
@@ -62,8 +59,8 @@ impl Jobs {
     /// # Errors
     /// As any call.
     pub async fn list(&self) -> Result<Vec<wire::Job>, Error> {
-        let list = |channel: Channel| async move {
-            JobsClient::new(channel)
+        let list = |way: Way| async move {
+            JobsClient::new(way)
                 .max_decoding_message_size(ANSWER_ENCODED_BYTES_MAX)
                 .list(wire::ListJobsRequest {})
                 .await
@@ -78,9 +75,9 @@ impl Jobs {
     /// call.
     pub async fn note(&self, name: &str, note: &str) -> Result<(), Error> {
         let request = wire::NoteJobRequest { name: name.to_owned(), note: note.to_owned() };
-        let write = |channel: Channel| {
+        let write = |way: Way| {
             let request = request.clone();
-            async move { JobsClient::new(channel).note(request).await }
+            async move { JobsClient::new(way).note(request).await }
         };
         self.client.caller().call("job note", Repeat::Freely, write).await.map(|_| ())
     }
@@ -92,9 +89,9 @@ impl Jobs {
     /// [`Error::Refused`] when there is no such job, else as any call.
     pub async fn end_task(&self, name: &str, task_id: i32, incarnation: u64) -> Result<(), Error> {
         let request = wire::EndTaskRequest { name: name.to_owned(), task_id, incarnation };
-        let end = |channel: Channel| {
+        let end = |way: Way| {
             let request = request.clone();
-            async move { JobsClient::new(channel).end_task(request).await }
+            async move { JobsClient::new(way).end_task(request).await }
         };
         self.client.caller().call("job end-task", Repeat::Freely, end).await.map(|_| ())
     }
@@ -113,9 +110,9 @@ impl Jobs {
     ) -> Result<(), Error> {
         let (name, host) = (name.to_owned(), host.to_owned());
         let request = wire::NoteHostRequest { name, task_id, incarnation, host };
-        let note = |channel: Channel| {
+        let note = |way: Way| {
             let request = request.clone();
-            async move { JobsClient::new(channel).note_host(request).await }
+            async move { JobsClient::new(way).note_host(request).await }
         };
         self.client.caller().call("job note-host", Repeat::Freely, note).await.map(|_| ())
     }
@@ -127,9 +124,9 @@ impl Jobs {
     /// the job may be gone now.
     pub async fn delete(&self, name: &str) -> Result<(), Error> {
         let request = wire::DeleteJobRequest { name: name.to_owned() };
-        let delete = |channel: Channel| {
+        let delete = |way: Way| {
             let request = request.clone();
-            async move { JobsClient::new(channel).delete(request).await }
+            async move { JobsClient::new(way).delete(request).await }
         };
         self.client.caller().call("job delete", Repeat::IfNotExecuted, delete).await.map(|_| ())
     }

@@ -1,7 +1,7 @@
 //! Keys and values of one job.
 
 use bytes::Bytes;
-use tonic::transport::Channel;
+use tripod_calls::Way;
 
 use crate::call::Repeat;
 use crate::client::Client;
@@ -95,9 +95,9 @@ impl Kv {
             },
             stamp: None,
         };
-        let put = |channel: Channel, stamp: wire::Stamp| {
+        let put = |way: Way, stamp: wire::Stamp| {
             let request = wire::PutRequest { stamp: Some(stamp), ..request.clone() };
-            async move { client(channel).put(request).await }
+            async move { client(way).put(request).await }
         };
         let answer = self.client.stamped("kv put", put).await?;
         Ok(Written { version: answer.version, index: answer.index })
@@ -113,9 +113,9 @@ impl Kv {
             key: key.to_owned(),
             consistency: consistency.to_wire(),
         };
-        let get = |channel: Channel| {
+        let get = |way: Way| {
             let request = request.clone();
-            async move { client(channel).get(request).await }
+            async move { client(way).get(request).await }
         };
         let answer = self.client.caller().call("kv get", Repeat::Freely, get).await?;
         Ok(answer.found.then_some(Entry {
@@ -132,9 +132,9 @@ impl Kv {
     /// As any call.
     pub async fn delete(&self, key: &str) -> Result<u64, Error> {
         let request = wire::DeleteRequest { job: self.job.clone(), key: key.to_owned(), stamp: None };
-        let delete = |channel: Channel, stamp: wire::Stamp| {
+        let delete = |way: Way, stamp: wire::Stamp| {
             let request = wire::DeleteRequest { stamp: Some(stamp), ..request.clone() };
-            async move { client(channel).delete(request).await }
+            async move { client(way).delete(request).await }
         };
         Ok(self.client.stamped("kv delete", delete).await?.deleted)
     }
@@ -152,9 +152,9 @@ impl Kv {
             keys_only,
             consistency: Consistency::Linearizable.to_wire(),
         };
-        let list = |channel: Channel| {
+        let list = |way: Way| {
             let request = request.clone();
-            async move { client(channel).list(request).await }
+            async move { client(way).list(request).await }
         };
         let answer = self.client.caller().call("kv list", Repeat::Freely, list).await?;
         let entries = answer.keys.into_iter().map(|listed| Entry {
@@ -167,6 +167,6 @@ impl Kv {
     }
 }
 
-fn client(channel: Channel) -> KvClient<Channel> {
-    KvClient::new(channel).max_decoding_message_size(MESSAGE_BYTES_MAX)
+fn client(way: Way) -> KvClient<Way> {
+    KvClient::new(way).max_decoding_message_size(MESSAGE_BYTES_MAX)
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tonic::transport::Channel;
+use tripod_calls::Way;
 
 use crate::call::{Caller, Repeat};
 use crate::client::Client;
@@ -17,9 +17,7 @@ impl Client {
     /// # Errors
     /// As any call.
     pub async fn levels(&self) -> Result<wire::LevelsReport, Error> {
-        let show = |channel: Channel| async move {
-            LevelsClient::new(channel).show(wire::ShowLevelsRequest {}).await
-        };
+        let show = |way: Way| async move { LevelsClient::new(way).show(wire::ShowLevelsRequest {}).await };
         self.caller().call("level show", Repeat::Freely, show).await
     }
 
@@ -32,9 +30,9 @@ impl Client {
         request: &wire::PinLevelRequest,
         timeout: Duration,
     ) -> Result<wire::LevelsReport, Error> {
-        let pin = |channel: Channel| {
+        let pin = |way: Way| {
             let request = request.clone();
-            async move { LevelsClient::new(channel).pin(request).await }
+            async move { LevelsClient::new(way).pin(request).await }
         };
         at(leader, timeout)?.call("level pin", Repeat::Freely, pin).await
     }
@@ -48,9 +46,9 @@ impl Client {
         request: &wire::UnpinLevelRequest,
         timeout: Duration,
     ) -> Result<wire::LevelsReport, Error> {
-        let unpin = |channel: Channel| {
+        let unpin = |way: Way| {
             let request = request.clone();
-            async move { LevelsClient::new(channel).unpin(request).await }
+            async move { LevelsClient::new(way).unpin(request).await }
         };
         at(leader, timeout)?.call("level unpin", Repeat::Freely, unpin).await
     }

@@ -4,6 +4,10 @@
 //! moves on to the next node when one cannot answer. Writes go through a session: every one carries a
 //! stamp, so that repeating it after a lost answer never applies it twice.
 //!
+//! The second call over a connection opens a stream (`tripod_calls`), where the node has them, by which calls go as soon as
+//! the node has granted some: an op of a frame costs a fifth of a call of its own. Messages above 64 KiB, older nodes and whatever was certainly not sent go by
+//! calls of their own, so nothing else is seen of it; a stream that breaks is to its calls what a broken connection is.
+//!
 //! What this crate does not know: how the state machine works, how nodes agree, or who leads. It only
 //! sees the wire types of [`wire`].
 //!
@@ -18,6 +22,7 @@
 //! | `config` | addresses and the time-out, checked |
 //! | `client` | the entry point |
 //! | `endpoint`, `nodes` | one node's address and its cached connection; all of them, and whom to ask first |
+//! | `link` | a connection, and whether calls over it go by a stream |
 //! | `call` | the loop over nodes with back-off |
 //! | `session` | stamps and the acknowledged floor |
 //! | `stamped` | writes that take effect once |
@@ -34,6 +39,7 @@ mod error;
 mod jobs;
 mod kv;
 mod levels;
+mod link;
 mod mars;
 mod mindspore;
 mod nodes;

@@ -3,8 +3,8 @@
 use std::future::Future;
 
 use tonic::metadata::MetadataValue;
-use tonic::transport::Channel;
 use tonic::{Request, Response, Status};
+use tripod_calls::Way;
 use tripod_proto::bounds::ANSWER_ENCODED_BYTES_MAX;
 use tripod_proto::mars::v1 as pb;
 use tripod_proto::mars::v1::scheduler_client::SchedulerClient;
@@ -42,9 +42,9 @@ impl Mars {
     /// # Errors
     /// [`Error::Refused`] when there is no such job, else as any call.
     pub async fn sessions(&self) -> Result<pb::ListSessionsResponse, Error> {
-        let list = |channel, request: Request<()>| {
+        let list = |way, request: Request<()>| {
             let request = request.map(|()| pb::ListSessionsRequest {});
-            async move { client(channel).list_sessions(request).await }
+            async move { client(way).list_sessions(request).await }
         };
         self.call("mars sessions", list).await
     }
@@ -65,12 +65,12 @@ impl Mars {
             graph_key: graph.to_owned(),
             filter_fields: fields.iter().map(|field| (*field).to_owned()).collect(),
         };
-        let ask = |channel, request: Request<()>| {
+        let ask = |way, request: Request<()>| {
             let request = request.map(|()| message.clone());
             async move {
                 match kind {
-                    MarsGraphKind::Tileable => client(channel).get_tileable_graph_info(request).await,
-                    MarsGraphKind::Chunk => client(channel).get_chunk_graph_info(request).await,
+                    MarsGraphKind::Tileable => client(way).get_tileable_graph_info(request).await,
+                    MarsGraphKind::Chunk => client(way).get_chunk_graph_info(request).await,
                 }
             }
         };
@@ -92,12 +92,12 @@ impl Mars {
             session_id: session.to_owned(),
             graph_key: graph.to_owned(),
         };
-        let ask = |channel, request: Request<()>| {
+        let ask = |way, request: Request<()>| {
             let request = request.map(|()| message.clone());
             async move {
                 match kind {
-                    MarsGraphKind::Tileable => client(channel).stop_tileable_graph(request).await,
-                    MarsGraphKind::Chunk => client(channel).stop_chunk_graph(request).await,
+                    MarsGraphKind::Tileable => client(way).stop_tileable_graph(request).await,
+                    MarsGraphKind::Chunk => client(way).stop_chunk_graph(request).await,
                 }
             }
         };
@@ -114,9 +114,9 @@ impl Mars {
         keys: &[String],
     ) -> Result<Vec<pb::TileableMeta>, Error> {
         let message = metas(session, keys);
-        let ask = |channel, request: Request<()>| {
+        let ask = |way, request: Request<()>| {
             let request = request.map(|()| message.clone());
-            async move { client(channel).get_tileable_metas(request).await }
+            async move { client(way).get_tileable_metas(request).await }
         };
         Ok(self.call("mars metas", ask).await?.metas)
     }
@@ -127,9 +127,9 @@ impl Mars {
     /// [`Error::Refused`] when there is no such session, else as any call.
     pub async fn chunk_metas(&self, session: &str, keys: &[String]) -> Result<Vec<pb::ChunkMeta>, Error> {
         let message = metas(session, keys);
-        let ask = |channel, request: Request<()>| {
+        let ask = |way, request: Request<()>| {
             let request = request.map(|()| message.clone());
-            async move { client(channel).get_chunk_metas(request).await }
+            async move { client(way).get_chunk_metas(request).await }
         };
         Ok(self.call("mars metas", ask).await?.metas)
     }
@@ -137,7 +137,7 @@ impl Mars {
     /// A call that may be made again.
     async fn call<T, F, Fut>(&self, what: &'static str, send: F) -> Result<T, Error>
     where
-        F: Fn(Channel, Request<()>) -> Fut,
+        F: Fn(Way, Request<()>) -> Fut,
         Fut: Future<Output = Result<Response<T>, Status>>,
     {
         let request = || {
@@ -149,7 +149,7 @@ impl Mars {
             }
             request
         };
-        self.client.caller().call(what, Repeat::Freely, |channel| send(channel, request())).await
+        self.client.caller().call(what, Repeat::Freely, |way| send(way, request())).await
     }
 }
 
@@ -157,6 +157,6 @@ fn metas(session: &str, keys: &[String]) -> pb::GetMetasRequest {
     pb::GetMetasRequest { session_id: session.to_owned(), keys: keys.to_vec(), ..Default::default() }
 }
 
-fn client(channel: Channel) -> SchedulerClient<Channel> {
-    SchedulerClient::new(channel).max_decoding_message_size(ANSWER_ENCODED_BYTES_MAX)
+fn client(way: Way) -> SchedulerClient<Way> {
+    SchedulerClient::new(way).max_decoding_message_size(ANSWER_ENCODED_BYTES_MAX)
 }

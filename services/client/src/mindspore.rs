@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use tonic::transport::Channel;
+use tripod_calls::Way;
 use tripod_proto::bounds::ANSWER_ENCODED_BYTES_MAX;
 
 use crate::call::Repeat;
@@ -41,9 +41,9 @@ impl Mindspore {
     /// [`Error::Refused`] when there is no such job, else as any call.
     pub async fn state(&self) -> Result<wire::MindsporeState, Error> {
         let request = wire::MindsporeStateRequest { job: self.job.clone() };
-        let ask = |channel: Channel| {
+        let ask = |way: Way| {
             let request = request.clone();
-            async move { client(channel).state(request).await }
+            async move { client(way).state(request).await }
         };
         self.client.caller().call("mindspore state", Repeat::Freely, ask).await
     }
@@ -54,9 +54,9 @@ impl Mindspore {
     /// As [`Self::state`].
     pub async fn nodes(&self) -> Result<wire::MindsporeNodes, Error> {
         let request = wire::MindsporeNodesRequest { job: self.job.clone() };
-        let ask = |channel: Channel| {
+        let ask = |way: Way| {
             let request = request.clone();
-            async move { client(channel).nodes(request).await }
+            async move { client(way).nodes(request).await }
         };
         self.client.caller().call("mindspore nodes", Repeat::Freely, ask).await
     }
@@ -69,9 +69,9 @@ impl Mindspore {
     pub async fn events(&self, after: u64, wait: Duration) -> Result<wire::MindsporeEvents, Error> {
         let wait_ms = u64::try_from(wait.min(WAIT_SLICE).as_millis()).unwrap_or(u64::MAX);
         let request = wire::MindsporeEventsRequest { job: self.job.clone(), after, wait_ms };
-        let ask = |channel: Channel| {
+        let ask = |way: Way| {
             let request = request.clone();
-            async move { client(channel).events(request).await }
+            async move { client(way).events(request).await }
         };
         self.client.caller().call("mindspore events", Repeat::Freely, ask).await
     }
@@ -82,9 +82,9 @@ impl Mindspore {
     /// [`Error::Refused`] as the change itself would be, else as any call.
     pub async fn plan(&self, change: &Change) -> Result<wire::MindsporePlan, Error> {
         let request = wire::MindsporePlanRequest { job: self.job.clone(), change: Some(change.clone()) };
-        let ask = |channel: Channel| {
+        let ask = |way: Way| {
             let request = request.clone();
-            async move { client(channel).plan_scale(request).await }
+            async move { client(way).plan_scale(request).await }
         };
         self.client.caller().call("mindspore scale --plan", Repeat::Freely, ask).await
     }
@@ -102,9 +102,9 @@ impl Mindspore {
             stamp: None,
         };
         let what = "mindspore scale";
-        let send = |channel: Channel, stamp: wire::Stamp| {
+        let send = |way: Way, stamp: wire::Stamp| {
             let request = wire::MindsporeScaleRequest { stamp: Some(stamp), ..request.clone() };
-            async move { client(channel).scale(request).await }
+            async move { client(way).scale(request).await }
         };
         match self.client.stamped(what, send).await {
             Ok(begun) => Ok(begun.generation),
@@ -121,9 +121,9 @@ impl Mindspore {
     /// # Errors
     /// [`Error::Refused`] when there is nothing to take back, else as any call.
     pub async fn abort(&self) -> Result<(), Error> {
-        let send = |channel: Channel, stamp: wire::Stamp| {
+        let send = |way: Way, stamp: wire::Stamp| {
             let request = wire::MindsporeAbortRequest { job: self.job.clone(), stamp: Some(stamp) };
-            async move { client(channel).abort(request).await }
+            async move { client(way).abort(request).await }
         };
         self.client.stamped("mindspore abort", send).await.map(|_| ())
     }
@@ -133,19 +133,19 @@ impl Mindspore {
     /// # Errors
     /// [`Error::Refused`] when the cluster is not ready, else as any call.
     pub async fn switch(&self, switch: wire::MindsporeSwitch, body: Bytes) -> Result<u64, Error> {
-        let send = |channel: Channel, stamp: wire::Stamp| {
+        let send = |way: Way, stamp: wire::Stamp| {
             let request = wire::MindsporeSwitchRequest {
                 job: self.job.clone(),
                 switch: switch.into(),
                 body: body.clone(),
                 stamp: Some(stamp),
             };
-            async move { client(channel).switch(request).await }
+            async move { client(way).switch(request).await }
         };
         Ok(self.client.stamped("mindspore switch", send).await?.switch)
     }
 }
 
-fn client(channel: Channel) -> MindsporeClient<Channel> {
-    MindsporeClient::new(channel).max_decoding_message_size(ANSWER_ENCODED_BYTES_MAX)
+fn client(way: Way) -> MindsporeClient<Way> {
+    MindsporeClient::new(way).max_decoding_message_size(ANSWER_ENCODED_BYTES_MAX)
 }

@@ -32,6 +32,12 @@ impl Nodes {
         Ok(Self { nodes, preferred: AtomicUsize::new(0) })
     }
 
+    /// Calls go by streams where nodes have them.
+    pub(crate) fn by_streams(mut self) -> Self {
+        self.nodes.iter_mut().for_each(Node::use_streams);
+        self
+    }
+
     pub(crate) fn all(&self) -> &[Node] {
         &self.nodes
     }

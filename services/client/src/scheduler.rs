@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use tonic::metadata::{Ascii, MetadataValue};
-use tonic::transport::Channel;
 use tonic::{Code, Request, Response, Status};
+use tripod_calls::Way;
 use tripod_proto::bounds::ANSWER_ENCODED_BYTES_MAX;
 use tripod_proto::metadata as key;
 use tripod_proto::ray;
@@ -119,7 +119,7 @@ impl Scheduler {
         };
         let slots = who.slots;
         let offers = who.offers.headers()?;
-        self.change_at_level("register worker", who.level_patience, |channel, mut stamped| {
+        self.change_at_level("register worker", who.level_patience, |way, mut stamped| {
             let (message, headers) = (message.clone(), stamped.metadata_mut());
             headers.insert(key::RAY_EXTENDED, MetadataValue::from_static("1"));
             headers.insert(key::RAY_SLOTS, slots.into());
@@ -127,7 +127,7 @@ impl Scheduler {
                 headers.insert(*key, value.clone());
             }
             let request = stamped.map(|()| message);
-            async move { SchedulerClient::new(channel).register_worker(request).await }
+            async move { SchedulerClient::new(way).register_worker(request).await }
         })
         .await
     }
@@ -138,10 +138,10 @@ impl Scheduler {
     /// As any call.
     pub async fn register_store(&self, address: &str) -> Result<ray::RegisterObjStoreReply, Error> {
         let message = ray::RegisterObjStoreRequest { objstore_address: address.to_owned() };
-        self.change("register object store", |channel, mut stamped| {
+        self.change("register object store", |way, mut stamped| {
             stamped.metadata_mut().insert(key::RAY_EXTENDED, MetadataValue::from_static("1"));
             let request = stamped.map(|()| message.clone());
-            async move { SchedulerClient::new(channel).register_obj_store(request).await }
+            async move { SchedulerClient::new(way).register_obj_store(request).await }
         })
         .await
     }
@@ -151,9 +151,9 @@ impl Scheduler {
     /// # Errors
     /// As any call; then it is not known which of the calls took effect.
     pub async fn batch(&self, message: wire::RayBatchRequest) -> Result<wire::RayBatchResponse, Error> {
-        self.change("scheduler batch", |channel, stamped| {
+        self.change("scheduler batch", |way, stamped| {
             let request = stamped.map(|()| message.clone());
-            async move { ray_client(channel).batch(request).await }
+            async move { ray_client(way).batch(request).await }
         })
         .await
     }
@@ -163,9 +163,9 @@ impl Scheduler {
     /// # Errors
     /// As any call.
     pub async fn export_function(&self, message: ray::ExportFunctionRequest) -> Result<(), Error> {
-        let export = |channel, stamped: Request<()>| {
+        let export = |way, stamped: Request<()>| {
             let request = stamped.map(|()| message.clone());
-            async move { SchedulerClient::new(channel).export_function(request).await }
+            async move { SchedulerClient::new(way).export_function(request).await }
         };
         self.change("export function", export).await.map(|_: ray::ExportFunctionReply| ())
     }
@@ -175,9 +175,9 @@ impl Scheduler {
     /// # Errors
     /// As any call.
     pub async fn export_variable(&self, message: ray::ExportReusableVariableRequest) -> Result<(), Error> {
-        let export = |channel, stamped: Request<()>| {
+        let export = |way, stamped: Request<()>| {
             let request = stamped.map(|()| message.clone());
-            async move { SchedulerClient::new(channel).export_reusable_variable(request).await }
+            async move { SchedulerClient::new(way).export_reusable_variable(request).await }
         };
         self.change("export variable", export).await.map(|_: ray::AckReply| ())
     }
@@ -187,9 +187,9 @@ impl Scheduler {
     /// # Errors
     /// As any call.
     pub async fn kill_workers(&self) -> Result<bool, Error> {
-        let kill = |channel, stamped: Request<()>| {
+        let kill = |way, stamped: Request<()>| {
             let request = stamped.map(|()| ray::KillWorkersRequest {});
-            async move { SchedulerClient::new(channel).kill_workers(request).await }
+            async move { SchedulerClient::new(way).kill_workers(request).await }
         };
         self.change("kill workers", kill).await.map(|reply: ray::KillWorkersReply| reply.success)
     }
@@ -199,9 +199,9 @@ impl Scheduler {
     /// # Errors
     /// [`Error::Refused`] with reason `expired` when the process was given up, else as any call.
     pub async fn heartbeat(&self, message: wire::HeartbeatRequest) -> Result<wire::HeartbeatResponse, Error> {
-        let beat = |channel, request: Request<()>| {
+        let beat = |way, request: Request<()>| {
             let request = request.map(|()| message.clone());
-            async move { MembershipClient::new(channel).heartbeat(request).await }
+            async move { MembershipClient::new(way).heartbeat(request).await }
         };
         self.look("heartbeat", beat).await
     }
@@ -219,9 +219,9 @@ impl Scheduler {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             message.timeout_ms = u64::try_from(left.min(WAIT_SLICE).as_millis()).unwrap_or(u64::MAX);
-            let asked = self.look("wait for objects", |channel, request| {
+            let asked = self.look("wait for objects", |way, request| {
                 let request = request.map(|()| message.clone());
-                async move { ray_client(channel).wait(request).await }
+                async move { ray_client(way).wait(request).await }
             });
             match asked.await {
                 Ok(answer) if answer.objects.len() >= enough || left <= WAIT_SLICE => return Ok(answer),
@@ -237,8 +237,8 @@ impl Scheduler {
     /// # Errors
     /// As any call.
     pub async fn status(&self) -> Result<wire::RayStatusResponse, Error> {
-        self.look("scheduler status", |channel, request| async move {
-            ray_client(channel).status(request.map(|()| wire::RayStatusRequest {})).await
+        self.look("scheduler status", |way, request| async move {
+            ray_client(way).status(request.map(|()| wire::RayStatusRequest {})).await
         })
         .await
     }
@@ -248,9 +248,9 @@ impl Scheduler {
     /// # Errors
     /// As any call.
     pub async fn tasks(&self, message: wire::RayTasksRequest) -> Result<wire::RayTasksResponse, Error> {
-        self.look("scheduler tasks", |channel, request| {
+        self.look("scheduler tasks", |way, request| {
             let request = request.map(|()| message.clone());
-            async move { ray_client(channel).tasks(request).await }
+            async move { ray_client(way).tasks(request).await }
         })
         .await
     }
@@ -260,9 +260,8 @@ impl Scheduler {
     /// # Errors
     /// As any call.
     pub async fn info(&self) -> Result<Info, Error> {
-        self.look("scheduler info", |channel, request| async move {
-            let mut client =
-                SchedulerClient::new(channel).max_decoding_message_size(ANSWER_ENCODED_BYTES_MAX);
+        self.look("scheduler info", |way, request| async move {
+            let mut client = SchedulerClient::new(way).max_decoding_message_size(ANSWER_ENCODED_BYTES_MAX);
             let response = client.scheduler_info(request.map(|()| ray::SchedulerInfoRequest {})).await?;
             let (told, reply, extensions) = response.into_parts();
             let base = |key| told.get(key).and_then(|value| value.to_str().ok()?.parse().ok()).unwrap_or(0);
@@ -278,9 +277,8 @@ impl Scheduler {
     /// # Errors
     /// As any call.
     pub async fn task_info(&self) -> Result<ray::TaskInfoReply, Error> {
-        self.look("task info", |channel, request| async move {
-            let mut client =
-                SchedulerClient::new(channel).max_decoding_message_size(ANSWER_ENCODED_BYTES_MAX);
+        self.look("task info", |way, request| async move {
+            let mut client = SchedulerClient::new(way).max_decoding_message_size(ANSWER_ENCODED_BYTES_MAX);
             client.task_info(request.map(|()| ray::TaskInfoRequest {})).await
         })
         .await
@@ -289,17 +287,17 @@ impl Scheduler {
     /// A call that changes nothing.
     async fn look<T, F, Fut>(&self, what: &'static str, send: F) -> Result<T, Error>
     where
-        F: Fn(Channel, Request<()>) -> Fut,
+        F: Fn(Way, Request<()>) -> Fut,
         Fut: Future<Output = Result<Response<T>, Status>>,
     {
         let request = || self.request();
-        self.client.caller().call(what, Repeat::Freely, |channel| send(channel, request())).await
+        self.client.caller().call(what, Repeat::Freely, |way| send(way, request())).await
     }
 
     /// A mutating call: with the same number until it is answered, or patience ends.
     async fn change<T, F, Fut>(&self, what: &'static str, send: F) -> Result<T, Error>
     where
-        F: Fn(Channel, Request<()>) -> Fut,
+        F: Fn(Way, Request<()>) -> Fut,
         Fut: Future<Output = Result<Response<T>, Status>>,
     {
         self.change_at_level(what, Some(self.patience), send).await
@@ -313,7 +311,7 @@ impl Scheduler {
         send: F,
     ) -> Result<T, Error>
     where
-        F: Fn(Channel, Request<()>) -> Fut,
+        F: Fn(Way, Request<()>) -> Fut,
         Fut: Future<Output = Result<Response<T>, Status>>,
     {
         let mut next = self.next.lock().await;
@@ -333,7 +331,7 @@ impl Scheduler {
         let mut told = String::new();
         loop {
             let sent = self.client.caller();
-            let outcome = sent.call(what, Repeat::SameStamp, |channel| send(channel, stamped())).await;
+            let outcome = sent.call(what, Repeat::SameStamp, |way| send(way, stamped())).await;
             match outcome {
                 Err(Error::Unavailable { .. } | Error::OutcomeUnknown { .. })
                     if answered.elapsed() < self.patience => {}
@@ -382,6 +380,6 @@ impl Scheduler {
     }
 }
 
-fn ray_client(channel: Channel) -> RayClient<Channel> {
-    RayClient::new(channel).max_decoding_message_size(ANSWER_ENCODED_BYTES_MAX)
+fn ray_client(way: Way) -> RayClient<Way> {
+    RayClient::new(way).max_decoding_message_size(ANSWER_ENCODED_BYTES_MAX)
 }

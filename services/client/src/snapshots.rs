@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::time::{Instant, timeout};
-use tonic::transport::Channel;
 use tonic::{Status, Streaming};
+use tripod_calls::Way;
 
 use crate::call::Repeat;
 use crate::client::Client;
@@ -35,8 +35,8 @@ impl Client {
     /// [`Error`].
     pub async fn save_snapshot(&self, local: bool) -> Result<Download, Error> {
         let begun = Instant::now();
-        let save = move |channel: Channel| async move {
-            SnapshotsClient::new(channel).save(wire::SaveRequest { local }).await
+        let save = move |way: Way| async move {
+            SnapshotsClient::new(way.channel()).save(wire::SaveRequest { local }).await
         };
         let mut parts = self.caller().call(WHAT, Repeat::Freely, save).await?;
         match next(&mut parts).await.map_err(|cause| broken(0, begun, cause))? {

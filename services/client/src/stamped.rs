@@ -2,8 +2,8 @@
 
 use std::future::Future;
 
-use tonic::transport::Channel;
 use tonic::{Response, Status};
+use tripod_calls::Way;
 
 use crate::call::Repeat;
 use crate::client::Client;
@@ -18,7 +18,7 @@ impl Client {
     /// was not executed and no earlier attempt can have been.
     pub(crate) async fn stamped<T, F, Fut>(&self, what: &'static str, send: F) -> Result<T, Error>
     where
-        F: Fn(Channel, wire::Stamp) -> Fut,
+        F: Fn(Way, wire::Stamp) -> Fut,
         Fut: Future<Output = Result<Response<T>, Status>>,
     {
         let mut left = FRESH_STAMPS;
