@@ -49,6 +49,7 @@ async fn a_leader_does_not_grow_for_a_dead_follower() {
         target: Target::Leader,
         clients: 16,
         connections: 16,
+        streams: 0,
         value_bytes: VALUE_BYTES,
         keys: KEYS,
         plan: Plan::seconds(1.0).unwrap(),

@@ -22,6 +22,8 @@ const GOAL: Goal = Goal::AtMost(3.0);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Placement {
     Leader,
+    /// Their calls share one stream.
+    LeaderStream,
     Follower,
     Spread,
     Jaxlib,
@@ -31,7 +33,8 @@ enum Placement {
 pub(super) async fn run(rounds: Rounds, python: Option<&Path>) -> anyhow::Result<Section> {
     let plan = Plan::seconds(rounds.seconds)?;
     let mut cluster = Cluster::start(ClusterOptions::tripod()?).await?;
-    let mut placements = vec![Placement::Leader, Placement::Follower, Placement::Spread];
+    let mut placements =
+        vec![Placement::Leader, Placement::LeaderStream, Placement::Follower, Placement::Spread];
     if python.is_some() {
         placements.push(Placement::Jaxlib);
     }
@@ -70,11 +73,14 @@ async fn measure_ours(cluster: &mut Cluster, placement: Placement, plan: Plan) -
         addresses.map(|(_, address)| address.clone()).collect::<Vec<String>>()
     };
     let addresses = match placement {
-        Placement::Leader => on(&|node| node == leader),
+        Placement::Leader | Placement::LeaderStream => on(&|node| node == leader),
         Placement::Follower => on(&|node| node != leader).into_iter().take(1).collect(),
         Placement::Spread | Placement::Jaxlib => job.all_addresses(),
     };
-    let report = barrier::run("tripod", &addresses, TASKS, plan).await;
+    let report = match placement {
+        Placement::LeaderStream => barrier::run_on(1, "tripod", &addresses, TASKS, plan).await,
+        _ => barrier::run("tripod", &addresses, TASKS, plan).await,
+    };
     job.delete().await?;
     report
 }
@@ -83,6 +89,7 @@ impl Placement {
     fn name(self) -> &'static str {
         match self {
             Self::Leader => "tripod, all on the leader",
+            Self::LeaderStream => "tripod, all on the leader by one stream",
             Self::Follower => "tripod, all on one follower",
             Self::Spread => "tripod, spread over the nodes",
             Self::Jaxlib => "jaxlib's own service",

@@ -162,6 +162,7 @@ fn kv_options(cluster: &Cluster, load: Load, plan: Plan) -> Option<kv::Options> 
         target,
         clients,
         connections: CONNECTIONS,
+        streams: 0,
         value_bytes: VALUE_BYTES,
         keys: KEYS,
         plan,

@@ -72,6 +72,7 @@ async fn measure(options: ClusterOptions, amount: Amount) -> anyhow::Result<Meas
         target: Target::Leader,
         clients: 64,
         connections: 8,
+        streams: 0,
         value_bytes: VALUE_BYTES,
         keys: amount.keys,
         plan: Plan::seconds(1.0)?,

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use tripod_load::closed_loop::Plan;
 use tripod_load::kv::{self, Op, Options, Target};
+use tripod_load::system::System;
 
 use super::record::Record;
 use super::stats::Goal;
@@ -21,19 +22,24 @@ struct Load {
     op: Op,
     clients: usize,
     target: Target,
+    /// Streams of calls that our clients share; etcd's go by calls of their own.
+    streams: usize,
     /// Of the ratio to etcd.
     goal: Option<f64>,
 }
 
-const LOADS: [Load; 8] = [
-    Load { op: Op::Put, clients: 1, target: Target::Leader, goal: Some(1.2) },
-    Load { op: Op::Put, clients: 64, target: Target::Leader, goal: Some(1.5) },
-    Load { op: Op::Put, clients: 256, target: Target::Leader, goal: Some(1.7) },
-    Load { op: Op::Put, clients: 64, target: Target::Follower, goal: Some(0.8) },
-    Load { op: Op::Get, clients: 1, target: Target::Leader, goal: None },
-    Load { op: Op::Get, clients: 64, target: Target::Leader, goal: Some(2.0) },
-    Load { op: Op::Get, clients: 64, target: Target::Any, goal: None },
-    Load { op: Op::LocalGet, clients: 64, target: Target::Any, goal: None },
+const LOADS: [Load; 11] = [
+    Load { op: Op::Put, clients: 1, target: Target::Leader, streams: 0, goal: Some(1.2) },
+    Load { op: Op::Put, clients: 64, target: Target::Leader, streams: 0, goal: Some(1.5) },
+    Load { op: Op::Put, clients: 256, target: Target::Leader, streams: 0, goal: Some(1.7) },
+    Load { op: Op::Put, clients: 64, target: Target::Follower, streams: 0, goal: Some(0.8) },
+    Load { op: Op::Put, clients: 64, target: Target::Leader, streams: 1, goal: Some(4.0) },
+    Load { op: Op::Put, clients: 256, target: Target::Leader, streams: 1, goal: Some(6.0) },
+    Load { op: Op::Get, clients: 1, target: Target::Leader, streams: 0, goal: None },
+    Load { op: Op::Get, clients: 64, target: Target::Leader, streams: 0, goal: Some(2.0) },
+    Load { op: Op::Get, clients: 64, target: Target::Any, streams: 0, goal: None },
+    Load { op: Op::Get, clients: 256, target: Target::Leader, streams: 1, goal: None },
+    Load { op: Op::LocalGet, clients: 64, target: Target::Any, streams: 0, goal: None },
 ];
 
 /// Runs every load on every system, `rounds` times.
@@ -55,12 +61,13 @@ pub(super) async fn run(rounds: Rounds, vs_etcd: bool) -> anyhow::Result<Section
                 let which = (turn + round + row) % clusters.len();
                 let report = kv::run(&options(&clusters[which], *load, plan)).await?;
                 eprintln!(
-                    "round {} of {}: {} {} by {} clients at {}: {:.0} op/s, {} errors",
+                    "round {} of {}: {} {} by {} clients{} at {}: {:.0} op/s, {} errors",
                     round + 1,
                     rounds.rounds,
                     report.system,
                     report.op,
                     report.clients,
+                    if report.streams.is_some() { " on a stream" } else { "" },
                     report.target,
                     report.ops_per_s,
                     report.errors
@@ -81,6 +88,8 @@ fn options(cluster: &Cluster, load: Load, plan: Plan) -> Options {
         target: load.target,
         clients: load.clients,
         connections: CONNECTIONS,
+        // Whatever is compared with us has none.
+        streams: if matches!(cluster.system(), System::Tripod { .. }) { load.streams } else { 0 },
         value_bytes: VALUE_BYTES,
         keys: KEYS,
         plan,
@@ -111,8 +120,9 @@ fn table(names: &[&str], records: &[Vec<Record>], rounds: Rounds) -> String {
             };
             let _ = writeln!(
                 text,
-                "| {} | {} | {} | {name} | {:.0} | {:.0}..{:.0} | {:.2} | {:.2} | {} | {compared} |",
+                "| {}{} | {} | {} | {name} | {:.0} | {:.0}..{:.0} | {:.2} | {:.2} | {} | {compared} |",
                 load.op,
+                if load.streams > 0 { ", ours on one stream" } else { "" },
                 load.clients,
                 load.target,
                 record.rate.median(),

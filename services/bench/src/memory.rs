@@ -55,6 +55,7 @@ async fn measure(options: ClusterOptions) -> anyhow::Result<Measured> {
         target: Target::Leader,
         clients: 8,
         connections: 8,
+        streams: 0,
         value_bytes: VALUE_BYTES,
         keys: KEYS,
         plan: Plan::seconds(1.0)?,

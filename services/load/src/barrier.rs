@@ -23,6 +23,32 @@ const BARRIER: &str = "bench/step";
 /// The tasks cannot register or leave.
 pub async fn run(system: &str, addresses: &[String], clients: usize, plan: Plan) -> anyhow::Result<Report> {
     let tasks = task::register_all(addresses, clients).await?;
+    measure(system, addresses, tasks, clients, plan).await
+}
+
+/// The same with tasks that share so many streams of calls, to the addresses in turn.
+///
+/// # Errors
+/// The tasks cannot register or leave.
+pub async fn run_on(
+    streams: usize,
+    system: &str,
+    addresses: &[String],
+    clients: usize,
+    plan: Plan,
+) -> anyhow::Result<Report> {
+    let tasks = task::register_all_on(streams, addresses, clients).await?;
+    Ok(measure(system, addresses, tasks, streams, plan).await?.with_streams(streams))
+}
+
+async fn measure(
+    system: &str,
+    addresses: &[String],
+    tasks: Vec<Task>,
+    connections: usize,
+    plan: Plan,
+) -> anyhow::Result<Report> {
+    let clients = tasks.len();
     let last_round = Arc::new(AtomicI64::new(i64::MAX));
     let members = tasks.into_iter().enumerate().map(|(number, task)| Member {
         decides: number == 0,
@@ -37,7 +63,7 @@ pub async fn run(system: &str, addresses: &[String], clients: usize, plan: Plan)
         op: "barrier",
         system,
         clients,
-        connections: clients,
+        connections,
         target: if addresses.len() == 1 { "one node" } else { "any" },
         value_bytes: None,
     };

@@ -14,7 +14,7 @@ pub enum BenchArgs {
     /// Writes or reads of small values: each client waits for its answer before it asks again.
     Kv(KvArgs),
     /// All tasks of a fresh job meet at one barrier, again and again.
-    Barrier(GangArgs),
+    Barrier(BarrierArgs),
     /// All tasks of a fresh job send heartbeats as fast as they are answered.
     Heartbeat(GangArgs),
     /// Tasks of the scheduler in batches, with workers and a store that are only played: the coordinator alone.
@@ -65,10 +65,24 @@ pub struct KvArgs {
     /// TCP connections that the clients share.
     #[arg(long, default_value_t = 8)]
     pub connections: usize,
+    /// Streams that the clients share, each over a connection of its own, which carry many calls a frame; 0: every
+    /// client's calls go by themselves.
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "connections")]
+    pub streams: usize,
     /// Use this job, and leave the keys `bench/key/...` in it; without it, a job is created for the
     /// run and deleted after it.
     #[arg(long, value_name = "NAME")]
     pub job: Option<String>,
+}
+
+/// Flags of `bench barrier`.
+#[derive(Debug, Clone, Args)]
+pub struct BarrierArgs {
+    #[command(flatten)]
+    pub gang: GangArgs,
+    /// Streams that the tasks share instead of a connection each, which carry many calls a frame; 0: none.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub streams: usize,
 }
 
 /// Flags of `bench barrier` and `bench heartbeat`.
@@ -90,12 +104,7 @@ pub struct GangArgs {
 pub async fn run(args: BenchArgs, endpoints: Vec<String>) -> anyhow::Result<Report> {
     let report = match args {
         BenchArgs::Kv(args) => bench_kv(args, &endpoints).await?,
-        BenchArgs::Barrier(args) => {
-            let plan = Plan::seconds(args.seconds)?;
-            let job = BenchJob::create(&endpoints, args.clients).await?;
-            let addresses = job.all_addresses();
-            finish(job, barrier::run("tripod", &addresses, args.clients, plan)).await?
-        }
+        BenchArgs::Barrier(args) => bench_barrier(args, &endpoints).await?,
         BenchArgs::Heartbeat(args) => {
             let plan = Plan::seconds(args.seconds)?;
             let job = BenchJob::create(&endpoints, args.clients).await?;
@@ -123,6 +132,17 @@ pub async fn run(args: BenchArgs, endpoints: Vec<String>) -> anyhow::Result<Repo
     Ok(report)
 }
 
+async fn bench_barrier(args: BarrierArgs, endpoints: &[String]) -> anyhow::Result<Report> {
+    let BarrierArgs { gang: GangArgs { clients, seconds }, streams } = args;
+    let plan = Plan::seconds(seconds)?;
+    let job = BenchJob::create(endpoints, clients).await?;
+    let addresses = job.all_addresses();
+    if streams == 0 {
+        return finish(job, barrier::run("tripod", &addresses, clients, plan)).await;
+    }
+    finish(job, barrier::run_on(streams, "tripod", &addresses, clients, plan)).await
+}
+
 async fn bench_kv(args: KvArgs, endpoints: &[String]) -> anyhow::Result<Report> {
     let mut options = kv::Options {
         system: System::Tripod { job: args.job.clone().unwrap_or_default() },
@@ -131,6 +151,7 @@ async fn bench_kv(args: KvArgs, endpoints: &[String]) -> anyhow::Result<Report> 
         target: args.target,
         clients: args.clients,
         connections: args.connections,
+        streams: args.streams,
         value_bytes: args.value_size,
         keys: args.keys,
         plan: Plan::seconds(args.seconds)?,
@@ -197,6 +218,11 @@ mod tests {
         let BenchArgs::Kv(args) = parse("kv").unwrap() else { panic!("not a kv bench") };
         assert_eq!((args.clients, args.value_size, args.connections), (64, 256, 8));
         assert_eq!((args.op, args.target), (kv::Op::Put, kv::Target::Leader));
+        let BenchArgs::Kv(args) = parse("kv --streams 2").unwrap() else { panic!("not a kv bench") };
+        assert_eq!(args.streams, 2);
+        assert!(parse("kv --streams 2 --connections 3").is_err());
+        let BenchArgs::Barrier(args) = parse("barrier --streams 4").unwrap() else { panic!("not a barrier") };
+        assert_eq!((args.streams, args.gang.clients), (4, 32));
         for gang in ["barrier --clients 8 --seconds 2", "heartbeat --clients 8 --seconds 2"] {
             assert!(parse(gang).is_ok(), "{gang}");
         }

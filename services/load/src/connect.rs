@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use tokio::time::Instant;
 use tonic::transport::{Channel, Endpoint};
+use tripod_calls::{CallStream, Hello};
 use tripod_dial::Callee;
 
 /// How long one attempt to open a TCP connection may take.
@@ -35,6 +36,14 @@ pub fn endpoint(address: &str) -> anyhow::Result<Endpoint> {
 /// The address is not `HOST:PORT`.
 pub fn lazy(address: &str) -> anyhow::Result<Channel> {
     Ok(endpoint(address)?.connect_lazy())
+}
+
+/// A stream of calls over a connection, which carries nothing else.
+///
+/// # Errors
+/// Never, as nothing is said of all calls.
+pub fn stream(channel: &Channel) -> anyhow::Result<CallStream> {
+    CallStream::open(channel.clone(), &Hello::default()).context("a stream of calls")
 }
 
 /// An open connection to `address`, tried again until `patience` is over: a job's port opens a moment

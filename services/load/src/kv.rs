@@ -53,6 +53,8 @@ pub struct Options {
     pub clients: usize,
     /// TCP connections that the clients share.
     pub connections: usize,
+    /// Streams of calls that the clients share instead, each over a connection of its own; 0: calls go by themselves.
+    pub streams: usize,
     pub value_bytes: usize,
     /// Different keys; each request picks one at random.
     pub keys: u64,
@@ -82,7 +84,7 @@ pub async fn run(options: &Options) -> anyhow::Result<Report> {
         target: &options.target.to_string(),
         value_bytes: Some(options.value_bytes),
     };
-    Ok(Report::new(setting, &outcome))
+    Ok(Report::new(setting, &outcome).with_streams(options.streams))
 }
 
 /// Writes every key once, so that reads find what they ask for.
@@ -125,10 +127,17 @@ async fn pool(options: &Options) -> anyhow::Result<Vec<system::Client>> {
     anyhow::ensure!(options.clients > 0 && options.connections > 0, "a load needs clients and connections");
     anyhow::ensure!(options.keys > 0, "a load needs at least one key");
     let addresses = targets(options).await?;
+    let by_streams = options.streams > 0;
+    let connections = if by_streams { options.streams } else { options.connections };
     let mut pool = Vec::new();
-    for address in addresses.iter().cycle().take(options.connections.min(options.clients)) {
+    for address in addresses.iter().cycle().take(connections.min(options.clients)) {
         let channel = connect::connect_within(address, PATIENCE).await?;
-        pool.push(options.system.client(channel));
+        pool.push(if by_streams {
+            let client = options.system.client_by(channel.clone(), connect::stream(&channel)?);
+            client.with_context(|| format!("{} has no streams of calls", options.system.name()))?
+        } else {
+            options.system.client(channel)
+        });
     }
     Ok(pool)
 }

@@ -9,7 +9,8 @@
 //!
 //! # Invariants
 //! * Every system is driven through the same connection settings ([`connect`]) and the same loop
-//!   ([`closed_loop`]); only the message types differ.
+//!   ([`closed_loop`]); only the message types differ. Ours may be asked for streams of calls, which others do not have;
+//!   then the report says so.
 //! * Latencies are recorded for requests that end inside the measured window; the warm-up before it
 //!   is not counted. A failed request counts as an error, never as an operation.
 //! * What a bench creates (jobs, keys) is removed at its end.

@@ -14,6 +14,9 @@ pub struct Report {
     pub clients: usize,
     /// TCP connections that the clients shared.
     pub connections: usize,
+    /// Streams of calls that the clients shared, each over one of those; absent where calls went by themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<usize>,
     /// Nodes that the clients spoke to: `leader`, `follower`, `any`.
     pub target: String,
     /// Bytes of a value; absent where there is none.
@@ -67,6 +70,7 @@ impl Report {
             system: setting.system.to_owned(),
             clients: setting.clients,
             connections: setting.connections,
+            streams: None,
             target: setting.target.to_owned(),
             value_bytes: setting.value_bytes,
             seconds: round_to(seconds, 1000.0),
@@ -92,6 +96,13 @@ impl Report {
         self
     }
 
+    /// The clients shared so many streams of calls; 0: none.
+    #[must_use]
+    pub fn with_streams(mut self, streams: usize) -> Self {
+        self.streams = (streams > 0).then_some(streams);
+        self
+    }
+
     /// Each request was a batch of so many tasks, which took so many calls of all processes together.
     #[must_use]
     pub fn with_tasks(mut self, tasks: usize, calls: f64) -> Self {
@@ -114,12 +125,16 @@ impl Report {
             ("MAX", milliseconds(self.max_us)),
             ("ERRORS", self.errors.to_string()),
         ];
+        if let Some(streams) = self.streams {
+            columns.insert(2, ("STREAMS", streams.to_string()));
+        }
+        let figures_at = columns.len() - 5;
         if let Some(rounds) = self.rounds_per_s {
-            columns.insert(4, ("ROUNDS/S", format!("{rounds:.0}")));
+            columns.insert(figures_at, ("ROUNDS/S", format!("{rounds:.0}")));
         }
         if let (Some(tasks), Some(commands)) = (self.tasks_per_s, self.commands_per_s) {
-            columns.insert(4, ("TASKS/S", format!("{tasks:.0}")));
-            columns.insert(5, ("COMMANDS/S", format!("{commands:.0}")));
+            columns.insert(figures_at, ("TASKS/S", format!("{tasks:.0}")));
+            columns.insert(figures_at + 1, ("COMMANDS/S", format!("{commands:.0}")));
         }
         let mut names = String::new();
         let mut figures = String::new();

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use tokio::task::{JoinHandle, JoinSet};
-use tonic::transport::Channel;
 use tonic::{Request, Status};
+use tripod_calls::Way;
 use tripod_proto::xla::coordination::coordination_service_client::CoordinationServiceClient;
 use tripod_proto::xla::coordination::{
     BarrierRequest, HeartbeatRequest, Incarnations, RegisterTaskRequest, ShutdownTaskRequest,
@@ -23,13 +23,13 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
 /// Pause between two heartbeats in the background.
 const BEAT_EVERY: Duration = Duration::from_secs(5);
 
-/// A registered task with a connection of its own.
+/// A registered task.
 #[derive(Debug, Clone)]
 pub struct Task {
     id: i32,
     incarnation: u64,
     service_incarnation: u64,
-    client: CoordinationServiceClient<Channel>,
+    client: CoordinationServiceClient<Way>,
 }
 
 impl Task {
@@ -39,7 +39,11 @@ impl Task {
     /// No connection, or the service refuses.
     pub async fn register(address: &str, id: i32) -> anyhow::Result<Self> {
         let channel = connect::connect_within(address, CONNECT_PATIENCE).await?;
-        let mut client = CoordinationServiceClient::new(channel);
+        Self::register_over(Way::new(channel, None), address, id).await
+    }
+
+    async fn register_over(way: Way, address: &str, id: i32) -> anyhow::Result<Self> {
+        let mut client = CoordinationServiceClient::new(way);
         let incarnation = rand::random();
         let mut request = Request::new(RegisterTaskRequest { incarnation, source_task_id: id });
         request.set_timeout(REGISTER_TIMEOUT);
@@ -143,7 +147,37 @@ pub async fn register_all(addresses: &[String], tasks: usize) -> anyhow::Result<
         let address = address.clone();
         joining.spawn(async move { Task::register(&address, id).await });
     }
-    let mut registered = Vec::with_capacity(tasks);
+    joined(joining).await
+}
+
+/// The same, with as many streams of calls that all of them share, to the addresses in turn.
+///
+/// # Errors
+/// No connection, or one of them cannot register.
+pub async fn register_all_on(
+    streams: usize,
+    addresses: &[String],
+    tasks: usize,
+) -> anyhow::Result<Vec<Task>> {
+    anyhow::ensure!(!addresses.is_empty(), "no address to register at: no node has announced one yet");
+    anyhow::ensure!(streams > 0, "tasks need a stream");
+    let mut ways = Vec::new();
+    for address in addresses.iter().cycle().take(streams) {
+        let channel = connect::connect_within(address, CONNECT_PATIENCE).await?;
+        let stream = connect::stream(&channel)?;
+        ways.push((Way::new(channel, Some(stream)), address.clone()));
+    }
+    let mut joining = JoinSet::new();
+    for (id, way) in (0..i32::try_from(tasks).context("too many tasks")?).zip(ways.iter().cycle()) {
+        let (way, address) = way.clone();
+        joining.spawn(async move { Task::register_over(way, &address, id).await });
+    }
+    joined(joining).await
+}
+
+/// All tasks, in the order of their numbers.
+async fn joined(mut joining: JoinSet<anyhow::Result<Task>>) -> anyhow::Result<Vec<Task>> {
+    let mut registered = Vec::with_capacity(joining.len());
     while let Some(task) = joining.join_next().await {
         registered.push(task.context("a task of the load generator panicked")??);
     }

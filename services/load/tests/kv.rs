@@ -136,6 +136,7 @@ fn options(endpoints: Vec<String>, op: Op, target: Target) -> Options {
         target,
         clients: 4,
         connections: 2,
+        streams: 0,
         value_bytes: 256,
         keys: 100,
         plan: Plan { warm_up: Duration::from_millis(20), measured: Duration::from_millis(100) },

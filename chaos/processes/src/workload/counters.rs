@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tonic::Request;
 use tonic::metadata::AsciiMetadataValue;
-use tonic::transport::Channel;
+use tripod_calls::Way;
 use tripod_proto::metadata::STAMP;
 use tripod_proto::tensorflow as t;
 use tripod_proto::tensorflow::coordination_service_client::CoordinationServiceClient as DialectT;
@@ -144,16 +144,12 @@ impl Client {
                 let incarnations = Some(life(&self.setting));
                 let request =
                     stamped(n::IncrementKeyValueRequest { incarnations, key, increment: by }, stamp);
-                let call = |channel: Channel| async move {
-                    DialectN::new(channel).increment_key_value(request).await
-                };
+                let call = |way: Way| async move { DialectN::new(way).increment_key_value(request).await };
                 self.wire.attempt(LIMIT, call).await.map(|answer| answer.kv.map(|kv| kv.value))
             }
             Dialect::T => {
                 let request = stamped(t::IncrementKeyValueRequest { key, increment: by }, stamp);
-                let call = |channel: Channel| async move {
-                    DialectT::new(channel).increment_key_value(request).await
-                };
+                let call = |way: Way| async move { DialectT::new(way).increment_key_value(request).await };
                 self.wire.attempt(LIMIT, call).await.map(|answer| answer.kv.map(|kv| kv.value))
             }
         }
@@ -162,8 +158,8 @@ impl Client {
     /// The session, opened if there is none; `None` if that does not work just now.
     async fn session(&mut self) -> Option<SessionId> {
         if self.session.is_none() {
-            let open = |channel: Channel| async move {
-                SessionsClient::new(channel).open(OpenSessionRequest { wide: false }).await
+            let open = |way: Way| async move {
+                SessionsClient::new(way).open(OpenSessionRequest { wide: false }).await
             };
             if let Attempt::Answer(opened) = self.wire.attempt(LIMIT, open).await {
                 self.session = Some(SessionId(opened.session));
@@ -180,14 +176,12 @@ pub(super) async fn read(wire: &mut Wire, setting: &Setting, dialect: Dialect, c
     let attempt = match dialect {
         Dialect::N => {
             let request = n::TryGetKeyValueRequest { incarnations: Some(life(setting)), key };
-            let call =
-                |channel: Channel| async move { DialectN::new(channel).try_get_key_value(request).await };
+            let call = |way: Way| async move { DialectN::new(way).try_get_key_value(request).await };
             wire.attempt(LIMIT, call).await.map(|answer| answer.kv.map(|kv| kv.value))
         }
         Dialect::T => {
             let request = t::TryGetKeyValueRequest { key };
-            let call =
-                |channel: Channel| async move { DialectT::new(channel).try_get_key_value(request).await };
+            let call = |way: Way| async move { DialectT::new(way).try_get_key_value(request).await };
             wire.attempt(LIMIT, call).await.map(|answer| answer.kv.map(|kv| kv.value))
         }
     };

@@ -14,7 +14,7 @@ use rand::rngs::StdRng;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use tonic::transport::Channel;
+use tripod_calls::Way;
 use tripod_proto::tripod::v1::jobs_client::JobsClient;
 use tripod_proto::tripod::v1::{CreateJobRequest, DeleteJobRequest, GetJobRequest, JobSpec};
 
@@ -181,7 +181,7 @@ impl Gangs {
         while Instant::now() < deadline && self.setting.goes_on() {
             let pending = self.setting.invoke(self.id, Call::ReadTasks { job: job.clone() });
             let request = GetJobRequest { name: job.to_string() };
-            let get = |channel: Channel| async move { JobsClient::new(channel).get(request).await };
+            let get = |way: Way| async move { JobsClient::new(way).get(request).await };
             let attempt = self.wire.attempt(LIMIT, get).await;
             let outcome =
                 attempt.outcome(|job| Ok(Reply::Tasks(job.tasks.iter().map(seen).collect())), |_| None);
@@ -202,7 +202,7 @@ impl Gangs {
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
             let request = CreateJobRequest { name: name.to_owned(), spec: Some(spec.clone()) };
-            let create = |channel: Channel| async move { JobsClient::new(channel).create(request).await };
+            let create = |way: Way| async move { JobsClient::new(way).create(request).await };
             match self.wire.attempt(LIMIT, create).await {
                 Attempt::Answer(_) => return true,
                 Attempt::Refused(status) if status.code() == tonic::Code::AlreadyExists => return true,
@@ -220,7 +220,7 @@ impl Gangs {
     async fn delete(&mut self, name: &str) {
         for _ in 0..self.setting.endpoints.len() {
             let request = DeleteJobRequest { name: name.to_owned() };
-            let delete = |channel: Channel| async move { JobsClient::new(channel).delete(request).await };
+            let delete = |way: Way| async move { JobsClient::new(way).delete(request).await };
             if matches!(self.wire.attempt(LIMIT, delete).await, Attempt::Answer(_) | Attempt::Refused(_)) {
                 return;
             }

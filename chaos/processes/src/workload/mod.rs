@@ -1,7 +1,8 @@
 //! Clients that use a cluster while faults hit it, and write down what they were told.
 //!
 //! Every client reaches the nodes through the network that can be made bad, gives each call a deadline, and
-//! goes to another node when one does not answer. What it cannot know it records as unknown.
+//! goes to another node when one does not answer. What it cannot know it records as unknown. Chance decides for each whether
+//! its calls go by streams.
 //!
 //! | module | what its clients do |
 //! |---|---|

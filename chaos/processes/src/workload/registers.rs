@@ -10,7 +10,7 @@ use rand::RngExt as _;
 use rand::rngs::StdRng;
 use tokio::task::JoinSet;
 use tonic::Code;
-use tonic::transport::Channel;
+use tripod_calls::Way;
 use tripod_client::{Condition, Consistency, Kv};
 use tripod_proto::tensorflow as t;
 use tripod_proto::tensorflow::coordination_service_client::CoordinationServiceClient as DialectT;
@@ -167,7 +167,7 @@ impl Client {
     }
 
     async fn put(&mut self, request: PutRequest) -> Outcome {
-        let call = |channel: Channel| async move { KvClient::new(channel).put(request).await };
+        let call = |way: Way| async move { KvClient::new(way).put(request).await };
         let attempt = self.wire.attempt(LIMIT, call).await;
         attempt.outcome(
             |answer| Ok(written_as(answer.version, answer.index)),
@@ -181,7 +181,7 @@ impl Client {
 
     async fn get(&mut self, key: &Key) -> Outcome {
         let request = GetRequest { key: key.to_string(), ..GetRequest::default() };
-        let call = |channel: Channel| async move { KvClient::new(channel).get(request).await };
+        let call = |way: Way| async move { KvClient::new(way).get(request).await };
         let attempt = self.wire.attempt(LIMIT, call).await;
         let told = |answer: tripod_proto::tripod::v1::GetResponse| match answer.found {
             true => found(&answer.value, Some((answer.version, answer.modified_index))),
@@ -197,33 +197,33 @@ impl Client {
             kv: Some(kv),
             allow_overwrite,
         };
-        let call = |channel: Channel| async move { DialectN::new(channel).insert_key_value(request).await };
+        let call = |way: Way| async move { DialectN::new(way).insert_key_value(request).await };
         inserted(self.wire.attempt(LIMIT, call).await)
     }
 
     async fn insert_t(&mut self, key: &Key, value: Value, allow_overwrite: bool) -> Outcome {
         let kv = t::KeyValueEntry { key: key.to_string(), value: text(value) };
         let request = t::InsertKeyValueRequest { kv: Some(kv), allow_overwrite };
-        let call = |channel: Channel| async move { DialectT::new(channel).insert_key_value(request).await };
+        let call = |way: Way| async move { DialectT::new(way).insert_key_value(request).await };
         inserted(self.wire.attempt(LIMIT, call).await)
     }
 
     async fn get_n(&mut self, key: &Key) -> Outcome {
         let request =
             n::TryGetKeyValueRequest { incarnations: Some(life(&self.setting)), key: key.to_string() };
-        let call = |channel: Channel| async move { DialectN::new(channel).try_get_key_value(request).await };
+        let call = |way: Way| async move { DialectN::new(way).try_get_key_value(request).await };
         got(self.wire.attempt(LIMIT, call).await, |answer| answer.kv.map(|kv| kv.value))
     }
 
     async fn get_t(&mut self, key: &Key) -> Outcome {
         let request = t::TryGetKeyValueRequest { key: key.to_string() };
-        let call = |channel: Channel| async move { DialectT::new(channel).try_get_key_value(request).await };
+        let call = |way: Way| async move { DialectT::new(way).try_get_key_value(request).await };
         got(self.wire.attempt(LIMIT, call).await, |answer| answer.kv.map(|kv| kv.value))
     }
 
     async fn delete_t(&mut self, key: &Key) -> Outcome {
         let request = t::DeleteKeyValueRequest { key: key.to_string(), is_directory: false };
-        let call = |channel: Channel| async move { DialectT::new(channel).delete_key_value(request).await };
+        let call = |way: Way| async move { DialectT::new(way).delete_key_value(request).await };
         self.wire.attempt(LIMIT, call).await.outcome(|_| Ok(Reply::Done), |_| None)
     }
 }

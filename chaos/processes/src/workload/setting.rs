@@ -134,7 +134,7 @@ impl Setting {
         pending.complete(self.clock.now(), outcome);
     }
 
-    /// The client library, which asks the nodes in an order that chance decides.
+    /// The client library, which asks the nodes in an order that chance decides, by streams or without.
     ///
     /// # Panics
     /// The endpoints are no addresses, which the harness made itself.
@@ -145,7 +145,9 @@ impl Setting {
         let first = random.random_range(0..endpoints.len());
         endpoints.rotate_left(first);
         let config = Config { endpoints, timeout: LIBRARY_TIMEOUT };
-        Client::new(&config).expect("addresses of our own ports are addresses")
+        let client =
+            if random.random_bool(0.5) { Client::new(&config) } else { Client::without_streams(&config) };
+        client.expect("addresses of our own ports are addresses")
     }
 
     /// Waits a random while, at most `most_ms`, or until clients are to stop.

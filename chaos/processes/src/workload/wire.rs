@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use rand::RngExt as _;
 use rand::rngs::StdRng;
-use tonic::transport::Channel;
 use tonic::{Code, Response, Status};
+use tripod_calls::Way;
 use tripod_client::Error;
 use tripod_load::connect;
 use tripod_proto::metadata::{OUTAGE, OUTAGE_UNKNOWN};
@@ -33,12 +33,14 @@ pub(super) enum Attempt<T> {
     Unknown(String),
 }
 
-/// A client's connections, one to each node, of which it uses one until that fails.
+/// A client's connections, one to each node, of which it uses one until that fails. For as long as it lives, its calls go
+/// each by itself, or by streams, as chance decides.
 #[derive(Debug)]
 pub(super) struct Wire {
     endpoints: std::sync::Arc<[Endpoint]>,
     place: usize,
-    channel: Channel,
+    by_streams: bool,
+    way: Way,
 }
 
 impl Wire {
@@ -46,8 +48,9 @@ impl Wire {
     pub(super) fn new(setting: &Setting, random: &mut StdRng) -> Self {
         let endpoints = setting.endpoints.clone();
         let place = random.random_range(0..endpoints.len());
-        let channel = channel(&endpoints[place]);
-        Self { endpoints, place, channel }
+        let by_streams = random.random_bool(0.5);
+        let way = way(&endpoints[place], by_streams);
+        Self { endpoints, place, by_streams, way }
     }
 
     /// The node that the next attempt goes to.
@@ -58,19 +61,15 @@ impl Wire {
     /// Goes to the next node, over a new connection.
     pub(super) fn move_on(&mut self) {
         self.place = (self.place + 1) % self.endpoints.len();
-        self.channel = channel(&self.endpoints[self.place]);
+        self.way = way(&self.endpoints[self.place], self.by_streams);
     }
 
     /// Calls the present node. After anything but an answer of the domain, the next attempt goes to another.
-    pub(super) async fn attempt<T, F>(
-        &mut self,
-        limit: Duration,
-        call: impl FnOnce(Channel) -> F,
-    ) -> Attempt<T>
+    pub(super) async fn attempt<T, F>(&mut self, limit: Duration, call: impl FnOnce(Way) -> F) -> Attempt<T>
     where
         F: Future<Output = Result<Response<T>, Status>>,
     {
-        let ended = match tokio::time::timeout(limit, call(self.channel.clone())).await {
+        let ended = match tokio::time::timeout(limit, call(self.way.clone())).await {
             Ok(Ok(answer)) => Attempt::Answer(answer.into_inner()),
             Ok(Err(status)) => meaning(status),
             Err(_) => Attempt::Unknown(format!("no answer within {limit:?}")),
@@ -82,8 +81,10 @@ impl Wire {
     }
 }
 
-fn channel(endpoint: &Endpoint) -> Channel {
-    connect::lazy(&endpoint.address).expect("addresses of our own ports are addresses")
+fn way(endpoint: &Endpoint, by_streams: bool) -> Way {
+    let channel = connect::lazy(&endpoint.address).expect("addresses of our own ports are addresses");
+    let stream = by_streams.then(|| connect::stream(&channel).expect("nothing is said of all calls"));
+    Way::new(channel, stream)
 }
 
 /// What a status says about the call's effect.

@@ -39,6 +39,7 @@ pub(super) async fn run(keys: u64) -> anyhow::Result<Vec<Row>> {
         target: Target::Leader,
         clients: FILLERS,
         connections: 8,
+        streams: 0,
         value_bytes: VALUE_BYTES,
         keys,
         plan: Plan::seconds(MEASURED_S)?,

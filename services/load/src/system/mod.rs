@@ -10,6 +10,7 @@ use bytes::Bytes;
 use tokio::time::Instant;
 use tonic::Status;
 use tonic::transport::Channel;
+use tripod_calls::CallStream;
 
 use crate::connect;
 
@@ -69,6 +70,18 @@ impl System {
         match self {
             Self::Tripod { job } => Client::Tripod(tripod::Client::new(channel, job.clone())),
             Self::Etcd => Client::Etcd(etcd::Client::new(channel)),
+        }
+    }
+
+    /// A client of this system whose puts and gets go by `stream`, which is over `channel`; `None` if the system has no
+    /// streams.
+    #[must_use]
+    pub fn client_by(&self, channel: Channel, stream: CallStream) -> Option<Client> {
+        match self {
+            Self::Tripod { job } => {
+                Some(Client::Tripod(tripod::Client::by_stream(channel, stream, job.clone())))
+            }
+            Self::Etcd => None,
         }
     }
 

@@ -65,7 +65,7 @@ impl Beats {
         let pending = self.setting.invoke(self.id, Call::Heartbeat { job, task, incarnation });
         let pending = pending.by_node(self.wire.node());
         let life = self.life.clone();
-        let attempt = self.wire.attempt(LIMIT, |channel| life.beat(channel)).await;
+        let attempt = self.wire.attempt(LIMIT, |way| life.beat(way)).await;
         let beaten = match attempt {
             Attempt::Answer(()) => Beaten::Answered,
             Attempt::Refused(_) => Beaten::Refused,

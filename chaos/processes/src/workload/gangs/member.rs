@@ -7,8 +7,8 @@ use rand::rngs::StdRng;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use tonic::transport::Channel;
 use tonic::{Response, Status};
+use tripod_calls::Way;
 
 use super::super::dialect::Dialect;
 use super::super::registers::{got, text};
@@ -166,7 +166,7 @@ impl Member {
         let Life { job, task, incarnation, .. } = self.life.clone();
         let pending = self.invoke(Call::Register { job, task, incarnation });
         let limit = Duration::from_millis(REGISTER_TIMEOUT_MS);
-        let (attempt, before) = self.until_answered(limit, |channel, life| life.register(channel)).await;
+        let (attempt, before) = self.until_answered(limit, |way, life| life.register(way)).await;
         if let Attempt::Answer(service) = &attempt {
             self.life.service = *service;
         }
@@ -181,7 +181,7 @@ impl Member {
     async fn leave(&mut self) -> bool {
         let Life { job, task, incarnation, .. } = self.life.clone();
         let pending = self.invoke(Call::Leave { job, task, incarnation });
-        let (attempt, before) = self.until_answered(PATIENCE, |channel, life| life.leave(channel)).await;
+        let (attempt, before) = self.until_answered(PATIENCE, |way, life| life.leave(way)).await;
         let answered = matches!(attempt, Attempt::Answer(()) | Attempt::Refused(_));
         let outcome = attempt.outcome(|()| Ok(Reply::Done), |status| refusal(status, &self.life));
         self.setting.complete(pending, honest(outcome, before));
@@ -201,7 +201,7 @@ impl Member {
         };
         let pending = self.invoke(call);
         let at = Meeting { name: BARRIER, counter, timeout_ms };
-        let (attempt, before) = self.until_answered(PATIENCE, |channel, life| life.arrive(channel, at)).await;
+        let (attempt, before) = self.until_answered(PATIENCE, |way, life| life.arrive(way, at)).await;
         let outcome = match attempt {
             Attempt::Refused(status) => barrier_refused(&status, counter),
             other => other.outcome(|()| Ok(Reply::Passed), |_| None),
@@ -218,7 +218,7 @@ impl Member {
         let pending = self.invoke(Call::Write { key: name, value });
         // Once: an overwrite that is repeated without a stamp could undo what came between.
         let life = self.life.clone();
-        let attempt = self.wire.attempt(LIMIT, |channel| life.write(channel, key, text(value))).await;
+        let attempt = self.wire.attempt(LIMIT, |way| life.write(way, key, text(value))).await;
         let outcome = attempt.outcome(|()| Ok(Reply::Written { version: None, index: None }), |_| None);
         self.setting.complete(pending, outcome);
     }
@@ -229,11 +229,11 @@ impl Member {
         let key = key(round, next);
         let pending = self.invoke(Call::Read { key: Key::from(format!("{}/{key}", self.life.job)) });
         let attempt = if self.random.random_bool(0.5) {
-            let wait = |channel, life: Life| life.wait_for(channel, key.clone());
+            let wait = |way, life: Life| life.wait_for(way, key.clone());
             self.until_answered(KEY_PATIENCE, wait).await.0
         } else {
             let life = self.life.clone();
-            self.wire.attempt(LIMIT, |channel| life.look_up(channel, key)).await
+            self.wire.attempt(LIMIT, |way| life.look_up(way, key)).await
         };
         self.setting.complete(pending, got(attempt, |value| value));
     }
@@ -247,7 +247,7 @@ impl Member {
     async fn until_answered<T, F>(
         &mut self,
         patience: Duration,
-        call: impl Fn(Channel, Life) -> F,
+        call: impl Fn(Way, Life) -> F,
     ) -> (Attempt<T>, bool)
     where
         F: Future<Output = Result<Response<T>, Status>>,
@@ -256,7 +256,7 @@ impl Member {
         let mut maybe = None;
         loop {
             let life = self.life.clone();
-            match self.wire.attempt(WAIT_LIMIT.min(patience), |channel| call(channel, life)).await {
+            match self.wire.attempt(WAIT_LIMIT.min(patience), |way| call(way, life)).await {
                 Attempt::Unknown(why) => maybe = Some(why),
                 Attempt::NotExecuted(why) if Instant::now() >= deadline => {
                     return (maybe.map_or(Attempt::NotExecuted(why), Attempt::Unknown), true);

@@ -79,7 +79,7 @@ impl Caller {
     where
         F: Future<Output = Result<Response<T>, Status>>,
     {
-        self.wire.attempt(limit, |channel| call(Mars::new(channel))).await
+        self.wire.attempt(limit, |way| call(Mars::new(way.channel()))).await
     }
 
     /// The same, as an operation of the history. `answer`: what an answer says.
