@@ -1,5 +1,6 @@
 //! Streams of calls to a service that answers what it is told, when it is told to.
 
+mod both_ends;
 mod ends;
 mod rules;
 

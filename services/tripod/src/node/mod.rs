@@ -24,7 +24,7 @@ use tripod_dial::Allow;
 use tripod_gateway::{FrontEnds, Gateway, JobBinding, PortKind};
 use tripod_local::ConnectionLimits;
 use tripod_native::JobPorts;
-use tripod_port::{Listener, MemoryLimits, PortResources};
+use tripod_port::{Gather, Listener, MemoryLimits, PortResources};
 use tripod_proto::code::Code;
 use tripod_raft::{Handle, Options, StateLimits, Timing, World};
 use tripod_state::ids::{FeatureLevel, NodeId};
@@ -123,8 +123,10 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     let dialler = dialling::dialler(&config);
     let told = NodeNews { job_ports: job_ports_told, backups: backups_told };
     let front_ends = front_ends::all(&gateway, &config, &dialler, told);
-    let resources =
-        PortResources::new(contact, gateway.connections().clone()).charging(gateway.memory().clone());
+    // What the calls of one frame propose reaches the engine together.
+    let resources = PortResources::new(contact, gateway.connections().clone())
+        .charging(gateway.memory().clone())
+        .gathering(Gather::new(tripod_raft::gathered));
     tasks.serve(listeners, &gateway, &front_ends, &resources);
     for (_name, background) in front_ends.background() {
         tasks.background.spawn(background);
