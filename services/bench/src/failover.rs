@@ -1,4 +1,4 @@
-//! The leader is killed under writers: how long does nobody get an acknowledgement, and is every
+//! The leader is killed, or stands still, under writers: how long does nobody get an acknowledgement, and is every
 //! acknowledged write there afterwards?
 
 use std::fmt::Write as _;
@@ -16,10 +16,21 @@ use tripod_processes::cluster::{Cluster, ClusterOptions};
 const ENOUGH: usize = 50;
 /// How long writers may be without them.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Of the median pause by default, in seconds.
-const GOAL: Goal = Goal::AtMost(1.1);
+/// Of the median pause after a kill, in seconds, whatever the timing: its connections tell that the leader has ended.
+const KILLED_GOAL: Goal = Goal::AtMost(0.05);
+/// The same of a leader that stands still, about whom only the timers tell.
+const STOPPED_GOAL: Goal = Goal::AtMost(1.1);
 /// The same, with a heartbeat of 50 ms and elections after 150 to 300 ms.
-const FAST_GOAL: Goal = Goal::AtMost(0.6);
+const FAST_STOPPED_GOAL: Goal = Goal::AtMost(0.6);
+
+/// What the leader gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum LeaderSignal {
+    /// SIGKILL: its process ends, and its connections with it.
+    Kill,
+    /// SIGSTOP: it keeps its connections and says nothing, as a machine without power does.
+    Stop,
+}
 
 /// A system under test, in one row of the table.
 struct Row {
@@ -34,11 +45,15 @@ struct Record {
     lost: usize,
 }
 
-/// Kills the leader of each system `trials` times, in turn.
-pub(super) async fn run(trials: Trials, vs_etcd: bool) -> anyhow::Result<Section> {
+/// Sends the leader of each system this signal `trials` times, in turn.
+pub(super) async fn run(trials: Trials, signal: LeaderSignal, vs_etcd: bool) -> anyhow::Result<Section> {
+    let [goal, fast_goal] = match signal {
+        LeaderSignal::Kill => [KILLED_GOAL, KILLED_GOAL],
+        LeaderSignal::Stop => [STOPPED_GOAL, FAST_STOPPED_GOAL],
+    };
     let mut rows = vec![
-        Row { name: "tripod", goal: Some(GOAL) },
-        Row { name: "tripod --timing fast", goal: Some(FAST_GOAL) },
+        Row { name: "tripod", goal: Some(goal) },
+        Row { name: "tripod --timing fast", goal: Some(fast_goal) },
     ];
     let fast = ClusterOptions::tripod()?.with_args(["--timing", "fast"]);
     let mut clusters = vec![Cluster::start(ClusterOptions::tripod()?).await?, Cluster::start(fast).await?];
@@ -49,7 +64,7 @@ pub(super) async fn run(trials: Trials, vs_etcd: bool) -> anyhow::Result<Section
     let mut records: Vec<Record> = clusters.iter().map(|_| Record::default()).collect();
     for number in 1..=trials.trials {
         for ((cluster, record), Row { name, .. }) in clusters.iter_mut().zip(&mut records).zip(&rows) {
-            let pause = trial(cluster, number, record).await?;
+            let pause = trial(cluster, number, signal, record).await?;
             eprintln!(
                 "trial {number} of {}: {name}: pause {:.0} ms",
                 trials.trials,
@@ -57,24 +72,39 @@ pub(super) async fn run(trials: Trials, vs_etcd: bool) -> anyhow::Result<Section
             );
         }
     }
-    Ok(Section { name: "failover", markdown: table(&rows, &records, trials) })
+    let name = match signal {
+        LeaderSignal::Kill => "failover",
+        LeaderSignal::Stop => "failover-stop",
+    };
+    Ok(Section { name, markdown: table(&rows, &records, trials, signal) })
 }
 
-async fn trial(cluster: &mut Cluster, number: u64, record: &mut Record) -> anyhow::Result<Duration> {
+async fn trial(
+    cluster: &mut Cluster,
+    number: u64,
+    signal: LeaderSignal,
+    record: &mut Record,
+) -> anyhow::Result<Duration> {
     let system = cluster.system();
     let endpoints = cluster.endpoints();
     let leader = cluster.wait_for_leader().await?;
     let running = Writers::start(&system, &endpoints, &format!("failover/{number}"))?;
-    running.wait_for(ENOUGH, Instant::now(), None, PATIENCE).await.context("before the kill")?;
+    running.wait_for(ENOUGH, Instant::now(), None, PATIENCE).await.context("before the signal")?;
 
-    let killed_at = Instant::now();
-    cluster.kill(leader)?;
+    let sent_at = Instant::now();
+    match signal {
+        LeaderSignal::Kill => cluster.kill(leader)?,
+        LeaderSignal::Stop => cluster.pause(leader)?,
+    }
     let dead = usize::try_from(leader - 1)?;
-    running.wait_for(ENOUGH, killed_at, Some(dead), PATIENCE).await.context("after the leader was killed")?;
+    let replaced = running.wait_for(ENOUGH, sent_at, Some(dead), PATIENCE).await;
     let acknowledged = running.stop().await;
-    let pause = writers::longest_gap(&acknowledged, killed_at).context("no write after the kill")?;
-
-    cluster.restart(leader)?;
+    match signal {
+        LeaderSignal::Kill => cluster.restart(leader)?,
+        LeaderSignal::Stop => cluster.resume(leader)?,
+    }
+    replaced.context("after the signal")?;
+    let pause = writers::longest_gap(&acknowledged, sent_at).context("no write after the signal")?;
     cluster.wait_until_ready().await?;
     let lost = writers::find_lost(&system, &endpoints, &acknowledged).await?;
     for key in lost.iter().take(3) {
@@ -86,9 +116,13 @@ async fn trial(cluster: &mut Cluster, number: u64, record: &mut Record) -> anyho
     Ok(pause)
 }
 
-fn table(rows: &[Row], records: &[Record], trials: Trials) -> String {
+fn table(rows: &[Row], records: &[Record], trials: Trials, signal: LeaderSignal) -> String {
+    let what = match signal {
+        LeaderSignal::Kill => "kills of each system's leader by SIGKILL",
+        LeaderSignal::Stop => "stops of each system's leader by SIGSTOP",
+    };
     let mut text = format!(
-        "{} kills of each system's leader by SIGKILL; default timing where none is named.\n\n\
+        "{} {what}; default timing where none is named.\n\n\
          | system | pause s (median) | min..max | acknowledged | lost | goal | |\n|---|---|---|---|---|---|---|\n",
         trials.trials
     );
@@ -97,7 +131,7 @@ fn table(rows: &[Row], records: &[Record], trials: Trials) -> String {
         let goal = goal.map_or(" | ".into(), |goal| goal.cells(pause, " s"));
         let _ = writeln!(
             text,
-            "| {name} | {pause:.2} | {:.2}..{:.2} | {} | {} | {goal} |",
+            "| {name} | {pause:.3} | {:.3}..{:.3} | {} | {} | {goal} |",
             record.pause_s.min(),
             record.pause_s.max(),
             record.acknowledged,

@@ -58,6 +58,9 @@ pub enum BenchCommand {
     Failover {
         #[command(flatten)]
         trials: Trials,
+        /// What the leader gets.
+        #[arg(long, value_name = "SIGNAL", value_enum, default_value = "kill")]
+        signal: failover::LeaderSignal,
         /// Compare with etcd, which must be installed.
         #[arg(long)]
         vs_etcd: bool,
@@ -194,8 +197,8 @@ pub async fn run(command: BenchCommand) -> anyhow::Result<()> {
         BenchCommand::Barrier { rounds, vs_jaxlib, output } => {
             (vec![barrier::run(rounds, vs_jaxlib.as_deref()).await?], output)
         }
-        BenchCommand::Failover { trials, vs_etcd, output } => {
-            (vec![failover::run(trials, vs_etcd).await?], output)
+        BenchCommand::Failover { trials, signal, vs_etcd, output } => {
+            (vec![failover::run(trials, signal, vs_etcd).await?], output)
         }
         BenchCommand::Memory { vs_etcd, output } => (vec![memory::run(vs_etcd).await?], output),
         BenchCommand::Disk { amount, vs_etcd, output } => (vec![disk::run(amount, vs_etcd).await?], output),
@@ -232,7 +235,8 @@ async fn all(rounds: Rounds, trials: Trials, python: Option<PathBuf>) -> anyhow:
     Ok(vec![
         kv::run(rounds, true).await?,
         barrier::run(rounds, Some(&python)).await?,
-        failover::run(trials, true).await?,
+        failover::run(trials, failover::LeaderSignal::Kill, true).await?,
+        failover::run(trials, failover::LeaderSignal::Stop, true).await?,
         memory::run(true).await?,
         disk::run(Amount { keys: 10_000, times: 100 }, true).await?,
         agent::run(rounds).await?,
