@@ -113,7 +113,7 @@ const OURS: &[Ours] = &[
     },
     Ours {
         package: "tripod-agent",
-        may: &["tripod-local", "tripod-mindspore-wire", "tripod-port", "tripod-proto"],
+        may: &["tripod-calls", "tripod-local", "tripod-mindspore-wire", "tripod-port", "tripod-proto"],
         dev: &[
             "tripod-coordination",
             "tripod-dial",
@@ -122,7 +122,7 @@ const OURS: &[Ours] = &[
             "tripod-native",
             "tripod-state",
         ],
-        because: "the agent passes bytes on, and shares with the nodes only how connections are accepted",
+        because: "the agent passes bytes on, by streams as other clients do, and shares with the nodes only how connections are accepted",
     },
     Ours {
         package: "tripod-chunk-data",

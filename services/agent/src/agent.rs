@@ -19,7 +19,7 @@ use crate::job::AgentJob;
 use crate::listen::{self, Opened};
 use crate::meters::Meters;
 use crate::mindspore::Relay;
-use crate::sessions::{OWN_SESSIONS, SESSIONS_MAX, Sessions};
+use crate::sessions::Sessions;
 use crate::status::StatusHandle;
 use crate::upstream::{Dial, Reach, Supervisor, Upstream};
 
@@ -80,7 +80,7 @@ impl Agent {
 
     fn of(config: AgentConfig, opened: Vec<Opened>, reach: Reach) -> Self {
         let (upstream, supervisor) = Upstream::new(config.cluster.clone(), config.timing, reach);
-        let sessions = Sessions::new(upstream.clone(), SESSIONS_MAX, OWN_SESSIONS);
+        let sessions = Sessions::new(upstream.clone());
         let (lives, told_lives) = mpsc::channel(LIVES_UNTOLD_MAX);
         let (meters, told_lives) = (Arc::default(), Some(told_lives));
         let memory = Budget::new(config.memory);

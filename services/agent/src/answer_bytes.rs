@@ -51,6 +51,11 @@ impl AnswerBytes {
         held.map_err(NoRoom::Short)
     }
 
+    /// Whether the answer is asked for again, as there was no room for it.
+    pub(crate) fn is_asked_again(&self) -> bool {
+        self.making.is_some()
+    }
+
     /// Waits until an answer may be asked for again for which there was no room.
     ///
     /// # Errors

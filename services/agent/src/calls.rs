@@ -62,6 +62,13 @@ impl Kind {
     ];
 }
 
+impl Kind {
+    /// Whether such a call waits for what others do, and may be held for days.
+    pub(crate) fn is_held(self) -> bool {
+        !matches!(self, Self::Heartbeat | Self::Other)
+    }
+}
+
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -156,6 +163,19 @@ pub(crate) fn find(path: &str) -> Option<Call> {
     Some(Call { dialect, kind, repeat, ending })
 }
 
+/// Whether the table has the method of a path, and not only its service.
+pub(crate) fn is_listed(path: &str) -> bool {
+    let Some((_, method)) = path.strip_prefix('/').and_then(|path| path.split_once('/')) else {
+        return false;
+    };
+    let methods: &[Row] = match find(path).map(|call| call.dialect) {
+        Some(Dialect::N | Dialect::T) => &COORDINATION,
+        Some(Dialect::L) => &RUNTIME,
+        Some(Dialect::Foreign) | None => &[],
+    };
+    methods.iter().any(|(name, ..)| *name == method)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -178,6 +198,18 @@ mod tests {
         assert_eq!((call.dialect, call.repeat), (Dialect::Foreign, Repeat::Free));
         for strange in ["", "/", "/tripod.v1.Kv/Put", "/xla.coordination.CoordinationService", "x"] {
             assert_eq!(find(strange), None, "{strange}");
+            assert!(!is_listed(strange), "{strange}");
+        }
+    }
+
+    #[test]
+    fn a_method_that_is_not_in_the_table_is_passed_on_and_not_listed() {
+        assert!(is_listed("/xla.coordination.CoordinationService/Barrier"));
+        assert!(is_listed("/xla.DistributedRuntimeService/KeyValueSet"));
+        for path in
+            ["/xla.coordination.CoordinationService/KeyValueSet", "/tensorflow.WorkerService/GetStatus"]
+        {
+            assert!(find(path).is_some() && !is_listed(path), "{path}");
         }
     }
 

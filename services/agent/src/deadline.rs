@@ -30,9 +30,14 @@ impl Deadline {
         self.end - AHEAD.min(self.given)
     }
 
+    /// What remains.
+    pub(crate) fn left(self) -> Duration {
+        self.end.saturating_duration_since(Instant::now())
+    }
+
     /// The header for what remains.
     pub(crate) fn remaining(self) -> HeaderValue {
-        let left = self.end.saturating_duration_since(Instant::now());
+        let left = self.left();
         let text = match left.as_micros() {
             micros @ 0..=99_999_999 => format!("{micros}u"),
             _ if left.as_millis() <= 99_999_999 => format!("{}m", left.as_millis()),

@@ -9,10 +9,10 @@ use tripod_port::{CallerConnection, Short};
 use tripod_proto::metadata;
 
 use crate::answer_bytes::{AnswerBytes, NoRoom, refusal};
-use crate::calls::Repeat;
+use crate::calls::{Call, Repeat};
 use crate::config::Poll;
 use crate::message::{Incomplete, Message, Reply};
-use crate::sessions::{Flight, Sessions};
+use crate::sessions::{Flight, Pace, Sessions};
 use crate::upstream::{Doubt, Link, Upstream};
 
 /// How long the cluster may take to release a poll. Without a leader it cannot.
@@ -71,14 +71,14 @@ impl Forwarder {
         message: &Message,
         caller: CallerConnection,
         answer_bytes: AnswerBytes,
-        repeat: Repeat,
+        call: Call,
     ) -> Result<Reply, Status> {
         if let Some(given_up) = self.upstream.is_given_up() {
             return Err(given_up);
         }
         tokio::select! {
             biased;
-            answer = self.send(message, caller, answer_bytes, repeat) => answer,
+            answer = self.send(message, caller, answer_bytes, call) => answer,
             given_up = self.upstream.given_up() => Err(given_up),
         }
     }
@@ -90,7 +90,8 @@ impl Forwarder {
         let mut ours = self.ours.clone();
         ours.remove(metadata::LASTING);
         let last = poll.for_the_last_time();
-        let released = tokio::time::timeout(RELEASE_LIMIT, link.send(&last, &ours, None, answer_bytes)).await;
+        let sent = link.send_by_itself(&last, &ours, None, answer_bytes);
+        let released = tokio::time::timeout(RELEASE_LIMIT, sent).await;
         released.ok()?.ok().filter(|reply| reply.outage().is_none())
     }
 
@@ -99,12 +100,14 @@ impl Forwarder {
         message: &Message,
         caller: CallerConnection,
         mut answer_bytes: AnswerBytes,
-        repeat: Repeat,
+        call: Call,
     ) -> Result<Reply, Status> {
         loop {
-            let flight = match repeat {
+            let flight = match call.repeat {
                 Repeat::Free => None,
-                Repeat::Stamped | Repeat::Recognised => Some(self.sessions.take(caller).await?),
+                Repeat::Stamped | Repeat::Recognised => {
+                    Some(self.sessions.take(caller, Pace::of(call.kind)).await?)
+                }
             };
             let is_certain = match self.attempts(message, flight.as_ref(), &mut answer_bytes).await {
                 Ok(reply) => return Ok(reply),
@@ -114,7 +117,7 @@ impl Forwarder {
             if let Some(flight) = flight {
                 flight.lost();
             }
-            if !is_certain && repeat != Repeat::Recognised {
+            if !is_certain && call.repeat != Repeat::Recognised {
                 return Err(Status::unavailable(format!(
                     "outcome unknown: the session of this call expired while {} was under way; look whether \
                      it took effect before sending it again",
@@ -167,7 +170,11 @@ impl Forwarder {
         stamp: Option<HeaderValue>,
         answer_bytes: &AnswerBytes,
     ) -> Result<Reply, Unanswered> {
-        let reply = match link.send(message, &self.ours, stamp, answer_bytes).await {
+        let sent = link.send(message, &self.ours, stamp, answer_bytes).await;
+        if link.takes_leave() {
+            self.upstream.doubt(link, Doubt::Stopping);
+        }
+        let reply = match sent {
             Ok(reply) => reply,
             Err(Incomplete::NoRoom(no_room)) => {
                 self.upstream.heard();

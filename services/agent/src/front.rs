@@ -167,7 +167,7 @@ impl Front {
         let answer_bytes = || AnswerBytes::of(caller.bytes.clone());
         let reply = tokio::select! {
             biased;
-            reply = self.forwarder.call(&message, caller.connection, answer_bytes(), call.repeat) => reply?,
+            reply = self.forwarder.call(&message, caller.connection, answer_bytes(), call) => reply?,
             () = self.stopping.begun(), if call.kind == Kind::Poll => self.release(&message, &answer_bytes()).await?,
         };
         if call.kind == Kind::Register && reply.is_ok() {

@@ -29,7 +29,7 @@
 //! | `front`, `calls`, `deadline` | what a request becomes; the table of calls |
 //! | `message`, `raw` | requests and replies as bytes |
 //! | `registered` | how the client of a connection registered, for nodes that must be told |
-//! | `forward`, `sessions` | sending until answered, exactly once |
+//! | `forward`, `sessions`, `numbers` | sending until answered, exactly once |
 //! | `room` | bytes of answers that come |
 //! | `beats` | heartbeats |
 //! | `mindspore` | nodes of MindSpore, whose protocols are frames and not calls |
@@ -52,6 +52,7 @@ mod listen;
 mod message;
 mod meters;
 mod mindspore;
+mod numbers;
 mod raw;
 mod registered;
 mod sessions;

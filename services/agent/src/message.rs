@@ -2,18 +2,20 @@
 
 use std::fmt;
 
-use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, Uri};
+use bytes::{BufMut as _, Bytes, BytesMut};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, Uri, header};
 use http_body::Body as HttpBody;
 use http_body_util::{BodyExt, Full};
-use tonic::Status;
 use tonic::body::Body;
 use tonic::metadata::{Binary, MetadataValue};
+use tonic::{Code, Status};
+use tripod_calls::{Answer, CallOptions, OP_MESSAGE_BYTES_MAX};
 use tripod_port::overlong::MESSAGE_BYTES_MAX;
 use tripod_port::{CallBytes, Charge, Reserved};
 use tripod_proto::metadata;
 
 use crate::answer_bytes::{AnswerBytes, NoRoom, refusal};
+use crate::calls;
 use crate::deadline::{self, Deadline};
 
 /// Bytes of gRPC's frame around a message.
@@ -22,6 +24,9 @@ const FRAME_BYTES: usize = 5;
 /// repeated call lets it recognise a write that was sent through an agent that is gone.
 const PASSED_ON: [&str; 6] =
     ["content-type", "te", "grpc-encoding", "grpc-accept-encoding", "user-agent", PREVIOUS_ATTEMPTS];
+/// Those of them that an op of a stream says otherwise, or not at all.
+const OF_THE_TRANSPORT: [&str; 4] = ["content-type", "te", GRPC_ENCODING, "grpc-accept-encoding"];
+const GRPC_ENCODING: &str = "grpc-encoding";
 /// gRPC's count of the attempts before this one.
 const PREVIOUS_ATTEMPTS: &str = "grpc-previous-rpc-attempts";
 /// As many as there can be: after four, gRPC gives a call up.
@@ -66,7 +71,37 @@ impl Message {
 
     /// Whether a compressed message is one of gzip.
     pub(crate) fn is_gzip(&self) -> bool {
-        self.headers.get("grpc-encoding").is_some_and(|encoding| encoding == "gzip")
+        self.headers.get(GRPC_ENCODING).is_some_and(|encoding| encoding == "gzip")
+    }
+
+    /// The message without its frame, if the call can be an op of a stream: one message, short and not compressed, of a
+    /// method that is known. What is not known would fill the paths of a stream, which are few.
+    pub(crate) fn op(&self) -> Option<Bytes> {
+        let content = self.headers.get(header::CONTENT_TYPE)?;
+        let is_packed = self.headers.get(GRPC_ENCODING).is_some_and(|encoding| encoding != "identity");
+        if !content.as_bytes().starts_with(b"application/grpc") || is_packed {
+            return None;
+        }
+        let (head, message) = self.body.split_at_checked(FRAME_BYTES)?;
+        let &[0, a, b, c, d] = head else { return None };
+        let length = usize::try_from(u32::from_be_bytes([a, b, c, d])).ok()?;
+        let is_one = length == message.len() && length <= OP_MESSAGE_BYTES_MAX;
+        (is_one && calls::is_listed(&self.path)).then(|| self.body.slice(FRAME_BYTES..))
+    }
+
+    /// What an op says of one attempt, besides what the stream says of all.
+    pub(crate) fn options(&self, stamp: Option<HeaderValue>) -> CallOptions {
+        let mut metadata = HeaderMap::with_capacity(self.headers.len() + 1);
+        for (name, value) in &self.headers {
+            if !OF_THE_TRANSPORT.contains(&name.as_str()) {
+                metadata.insert(name.clone(), value.clone());
+            }
+        }
+        if let Some(stamp) = stamp {
+            metadata.insert(HeaderName::from_static(metadata::STAMP), stamp);
+        }
+        let patience = self.deadline.map(Deadline::left);
+        CallOptions { patience, metadata, ..CallOptions::default() }
     }
 
     /// The same call, marked as one that nobody will make again.
@@ -187,6 +222,32 @@ impl Reply {
         Ok(reply)
     }
 
+    /// An answer by a stream, as the response that it would have been, as far as there is room for it.
+    ///
+    /// # Errors
+    /// [`Incomplete::NoRoom`].
+    pub(crate) fn of_answer(answer: Answer, answer_bytes: &AnswerBytes) -> Result<Self, Incomplete> {
+        if answer.code != Code::Ok {
+            let response: Response<Body> = answer.into_status().into_http();
+            let headers = response.into_parts().0.headers;
+            return Ok(Self { headers, body: Bytes::new(), trailers: None, charge: None });
+        }
+        let Answer { message, metadata: mut trailers, .. } = answer;
+        let mut charge = None;
+        answer_bytes.hold(&mut charge, (FRAME_BYTES + message.len()) as u64).map_err(Incomplete::NoRoom)?;
+        let length = u32::try_from(message.len());
+        let length = length.map_err(|_| Incomplete::Broken("the answer is no message of gRPC".to_owned()))?;
+        // It is a copy, so that what a client has not read does not keep its frame.
+        let mut body = BytesMut::with_capacity(FRAME_BYTES + message.len());
+        body.put_u8(0);
+        body.put_u32(length);
+        body.extend_from_slice(&message);
+        trailers.insert(Status::GRPC_STATUS, HeaderValue::from_static("0"));
+        let content = (header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+        let headers = HeaderMap::from_iter([content]);
+        Ok(Self { headers, body: body.freeze(), trailers: Some(trailers), charge })
+    }
+
     /// Whether the call succeeded.
     pub(crate) fn is_ok(&self) -> bool {
         self.field("grpc-status").is_some_and(|status| status == "0")
@@ -252,85 +313,5 @@ pub(crate) fn remove_ours(headers: &mut HeaderMap) {
 }
 
 #[cfg(test)]
-mod tests {
-    use tripod_port::{Budget, CALL_BYTES, MemoryLimits};
-
-    use super::*;
-
-    /// What counts the bytes of a call without a limit.
-    fn held() -> CallBytes {
-        let account = Budget::new(MemoryLimits::none()).account();
-        CallBytes::of(account.call(CALL_BYTES).expect("there is no limit"))
-    }
-
-    fn fields(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
-        pairs
-            .iter()
-            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
-            .collect()
-    }
-
-    #[tokio::test]
-    async fn only_what_a_node_must_know_is_passed_on() {
-        let request = Request::builder()
-            .uri("http://127.0.0.1/xla.coordination.CoordinationService/Barrier")
-            .header("te", "trailers")
-            .header("grpc-encoding", "gzip")
-            .header("x-tripod-job", "another")
-            .header("cookie", "none")
-            .body(Body::new(Full::new(Bytes::from_static(b"\0\0\0\0\0"))))
-            .unwrap();
-        let message = Message::read(request, None, &held()).await.expect("complete");
-        let ours = fields(&[(metadata::JOB, "train")]);
-        let attempt = message.attempt(&ours, Some(HeaderValue::from_static("9.1.1")));
-        assert_eq!(attempt.uri().path(), "/xla.coordination.CoordinationService/Barrier");
-        let expected = fields(&[
-            ("te", "trailers"),
-            ("grpc-encoding", "gzip"),
-            (metadata::JOB, "train"),
-            (metadata::STAMP, "9.1.1"),
-        ]);
-        assert_eq!(attempt.headers(), &expected);
-        assert!(message.is_gzip());
-    }
-
-    #[tokio::test]
-    async fn a_message_beyond_the_limit_is_refused() {
-        let body = Full::new(Bytes::from(vec![0; MESSAGE_BYTES_MAX + FRAME_BYTES + 1]));
-        let refused =
-            Message::read(Request::new(Body::new(body)), None, &held()).await.expect_err("too long");
-        assert_eq!(refused.code(), tonic::Code::ResourceExhausted);
-    }
-
-    #[tokio::test]
-    async fn a_reply_is_passed_on_without_what_is_ours() {
-        let trailers = fields(&[
-            ("grpc-status", "6"),
-            ("grpc-message", "key a already exists."),
-            ("grpc-status-details-bin", "CjsKNwo"),
-            ("x-tripod-note", "ours"),
-            (PUSHBACK, "-1"),
-        ]);
-        let body = Full::new(Bytes::from_static(b"x")).with_trailers(std::future::ready(Some(Ok(trailers))));
-        let reply =
-            Reply::read(Response::new(Body::new(body)), &AnswerBytes::of(held())).await.expect("complete");
-        assert!(!reply.is_ok());
-        assert_eq!((reply.outage(), reply.text()), (None, "key a already exists."));
-
-        let body = reply.into_response().into_body().collect().await.expect("in memory");
-        let expected = fields(&[
-            ("grpc-status", "6"),
-            ("grpc-message", "key a already exists."),
-            ("grpc-status-details-bin", "CjsKNwo"),
-        ]);
-        assert_eq!(body.trailers(), Some(&expected));
-        assert_eq!(body.to_bytes(), "x");
-    }
-
-    #[tokio::test]
-    async fn a_response_without_a_status_is_broken() {
-        let answer_bytes = AnswerBytes::of(held());
-        let broken = Reply::read(Response::new(Body::empty()), &answer_bytes).await.expect_err("no status");
-        assert_eq!(broken.to_string(), "the answer has no gRPC status (HTTP 200)");
-    }
-}
+#[path = "message_test.rs"]
+mod tests;

@@ -1,14 +1,14 @@
-//! The agent's side of exactly once: sessions of the cluster, each used by one call at a time.
+//! The agent's side of exactly once: a session of the cluster, in which every call that changes something has a number.
 //!
-//! A call keeps its session, however long it is held, until it is answered or its client has gone; so no
-//! call ever has to wait for another one's reply to be acknowledged. The number of a call whose client
-//! has gone is used up: a copy of it that is still on its way is refused once the session's next call has
-//! been seen.
+//! A number is out until its call is answered or its client has gone; the lowest that is out is told with each call, and the
+//! cluster forgets the replies below. The number of a call whose client has gone is used up: a copy of it that is still on its
+//! way is refused once a later call has told so. Calls that wait for others would keep that from being told, so they have a
+//! session of their own. One that is held long keeps its numbers from going on for ever: when the span is used up the next
+//! calls have another session, and the one before is left to what is held in it.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use http::HeaderValue;
 use parking_lot::Mutex;
@@ -19,42 +19,54 @@ use tripod_proto::tripod::v1::OpenSessionRequest;
 use tripod_proto::tripod::v1::sessions_client::SessionsClient;
 use tripod_proto::wide;
 
+use crate::calls::Kind;
+use crate::numbers::{Numbers, SPAN_MAX, Taken};
 use crate::upstream::{Upstream, Wire};
 
-/// Sessions at a time, besides those that each connection has. A call beyond waits for a free one.
-pub(crate) const SESSIONS_MAX: usize = 4096;
-/// Sessions that each connection has, however many the others use: a client has some ten calls open at most.
-pub(crate) const OWN_SESSIONS: usize = 10;
+/// Numbers that are out at a time, besides those that each connection has. A call beyond waits for another one's end.
+///
+/// There are never more sessions than that, those of connections included, and one for each [`Pace`]: one is left only while a
+/// call is held in it. Usually there are three, as a client polls for as long as it lives.
+pub(crate) const NUMBERS_MAX: usize = 4096;
+/// Numbers that each connection has, however many the others use: a client has some ten calls open at most.
+pub(crate) const OWN_NUMBERS: usize = 10;
 
 /// A session of the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SessionId(u128);
 
-/// Number of a command in its session, from 1.
+/// How soon a call is answered. Calls of one pace share a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Sequence(u64);
+pub(crate) enum Pace {
+    /// As soon as the cluster can.
+    Prompt,
+    /// It waits for others, for days perhaps.
+    Held,
+}
 
-/// A session and the number that its next call gets.
+/// A session and its numbers.
 #[derive(Debug)]
-struct SessionSlot {
-    session: SessionId,
-    next: Sequence,
+struct Session {
+    id: SessionId,
+    pace: Pace,
+    numbers: Numbers,
 }
 
 /// All sessions of an agent.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     upstream: Upstream,
-    /// The one that was used last is used next, so that those beyond need stay idle, and the cluster
-    /// forgets them.
-    idle: Mutex<Vec<SessionSlot>>,
-    open: AtomicUsize,
+    /// The last one of each pace is in use; numbers are out of all the others.
+    open: Mutex<Vec<Session>>,
+    /// Held while another session is opened, so that those who wait for one wait for the same.
+    opening: tokio::sync::Mutex<()>,
+    span_max: usize,
     free: Arc<Semaphore>,
     own: Mutex<HashMap<CallerConnection, Own>>,
-    own_sessions: usize,
+    own_numbers: usize,
 }
 
-/// The sessions that a connection has, as long as it has calls.
+/// The numbers that a connection has, as long as it has calls.
 #[derive(Debug)]
 struct Own {
     free: Arc<Semaphore>,
@@ -72,22 +84,31 @@ struct Guest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp {
     session: SessionId,
-    sequence: Sequence,
+    taken: Taken,
 }
 
 impl fmt::Display for Stamp {
-    /// The session has no other call, so everything below this one is acknowledged.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { session: SessionId(session), sequence: Sequence(sequence) } = self;
-        write!(f, "{session}.{sequence}.{sequence}")
+        let Self { session: SessionId(session), taken } = self;
+        write!(f, "{session}.{}.{}", taken.sequence.0, taken.acknowledged_below.0)
+    }
+}
+
+impl Pace {
+    pub(crate) fn of(kind: Kind) -> Self {
+        if kind.is_held() { Self::Held } else { Self::Prompt }
     }
 }
 
 impl Stamp {
     /// The same as it goes with a frame of MindSpore.
     pub(crate) fn of_frame(self) -> tripod_mindspore_wire::Stamp {
-        let Self { session: SessionId(session), sequence: Sequence(sequence) } = self;
-        tripod_mindspore_wire::Stamp { session, sequence, acknowledged_below: sequence }
+        let Self { session: SessionId(session), taken } = self;
+        tripod_mindspore_wire::Stamp {
+            session,
+            sequence: taken.sequence.0,
+            acknowledged_below: taken.acknowledged_below.0,
+        }
     }
 
     pub(crate) fn header(self) -> HeaderValue {
@@ -95,35 +116,42 @@ impl Stamp {
     }
 }
 
-/// A session in use.
+/// A number that is out.
 #[derive(Debug)]
 pub(crate) struct Flight {
     sessions: Arc<Sessions>,
     stamp: Stamp,
-    is_lost: bool,
     _permit: OwnedSemaphorePermit,
     _guest: Guest,
 }
 
 impl Sessions {
-    /// `max` for all together, and so many of its own for each connection.
-    pub(crate) fn new(upstream: Upstream, max: usize, own_sessions: usize) -> Arc<Self> {
+    pub(crate) fn new(upstream: Upstream) -> Arc<Self> {
+        Self::bounded(upstream, SPAN_MAX, NUMBERS_MAX, OWN_NUMBERS)
+    }
+
+    /// So many numbers for all together, and so many of its own for each connection.
+    fn bounded(upstream: Upstream, span_max: usize, max: usize, own_numbers: usize) -> Arc<Self> {
         Arc::new(Self {
             upstream,
-            idle: Mutex::default(),
-            open: AtomicUsize::new(0),
+            open: Mutex::default(),
+            opening: tokio::sync::Mutex::default(),
+            span_max,
             free: Arc::new(Semaphore::new(max)),
             own: Mutex::default(),
-            own_sessions,
+            own_numbers,
         })
     }
 
-    /// A session for one call of this connection: a free one, or a new one. Waits while there are as many as there may
-    /// be.
+    /// A number for one call of this connection. Waits while there are as many out as may be.
     ///
     /// # Errors
     /// The cluster's refusal to open another session.
-    pub(crate) async fn take(self: &Arc<Self>, caller: CallerConnection) -> Result<Flight, Status> {
+    pub(crate) async fn take(
+        self: &Arc<Self>,
+        caller: CallerConnection,
+        pace: Pace,
+    ) -> Result<Flight, Status> {
         let (guest, own) = self.enter(caller);
         let permit = tokio::select! {
             biased;
@@ -131,50 +159,82 @@ impl Sessions {
             permit = Arc::clone(&self.free).acquire_owned() => permit,
         };
         let permit = permit.expect("never closed");
-        let idle = self.idle.lock().pop();
-        let slot = match idle {
-            Some(slot) => slot,
-            None => self.open_session().await?,
+        let stamp = match self.begin(pace) {
+            Some(stamp) => stamp,
+            None => self.begin_in_another(pace).await?,
         };
-        let stamp = Stamp { session: slot.session, sequence: slot.next };
-        Ok(Flight { sessions: Arc::clone(self), stamp, is_lost: false, _permit: permit, _guest: guest })
+        Ok(Flight { sessions: Arc::clone(self), stamp, _permit: permit, _guest: guest })
     }
 
-    /// Counts a call, and gives the sessions of its connection.
+    /// Counts a call, and gives the numbers of its connection.
     fn enter(self: &Arc<Self>, caller: CallerConnection) -> (Guest, Arc<Semaphore>) {
         let mut connections = self.own.lock();
         let own = connections
             .entry(caller)
-            .or_insert_with(|| Own { free: Arc::new(Semaphore::new(self.own_sessions)), calls: 0 });
+            .or_insert_with(|| Own { free: Arc::new(Semaphore::new(self.own_numbers)), calls: 0 });
         own.calls += 1;
         (Guest { sessions: Arc::clone(self), caller }, Arc::clone(&own.free))
     }
 
+    /// The next number of the session in use, or of another one that can go on; `None` if none can.
+    fn begin(&self, pace: Pace) -> Option<Stamp> {
+        let mut open = self.open.lock();
+        let mut of_pace = open.iter_mut().enumerate().rev().filter(|(_, session)| session.pace == pace);
+        let (at, stamp) = of_pace.find_map(|(at, session)| {
+            session.numbers.take().map(|taken| (at, Stamp { session: session.id, taken }))
+        })?;
+        let session = open.remove(at);
+        open.push(session);
+        Some(stamp)
+    }
+
+    async fn begin_in_another(&self, pace: Pace) -> Result<Stamp, Status> {
+        let _others_wait = self.opening.lock().await;
+        if let Some(stamp) = self.begin(pace) {
+            return Ok(stamp);
+        }
+        let session = self.open_session().await?;
+        let mut numbers = Numbers::new(self.span_max);
+        let taken = numbers.take().expect("the first one");
+        self.open.lock().push(Session { id: session, pace, numbers });
+        Ok(Stamp { session, taken })
+    }
+
     /// How many sessions are open, as far as is known here.
     pub(crate) fn count(&self) -> usize {
-        self.open.load(Ordering::Relaxed)
+        self.open.lock().len()
     }
 
     /// If the answer is lost, another session is opened; the first is found idle by the cluster.
-    async fn open_session(&self) -> Result<SessionSlot, Status> {
+    async fn open_session(&self) -> Result<SessionId, Status> {
         let open = |wire: Wire| async move {
             SessionsClient::new(wire).open(OpenSessionRequest { wide: true }).await
         };
         let opened = self.upstream.ask("session open", open).await?;
-        self.open.fetch_add(1, Ordering::Relaxed);
-        let session = SessionId(wide::join(opened.session, opened.session_high));
-        Ok(SessionSlot { session, next: Sequence(1) })
+        Ok(SessionId(wide::join(opened.session, opened.session_high)))
     }
 
-    fn put_back(&self, slot: SessionSlot) {
-        self.idle.lock().push(slot);
+    fn finish(&self, stamp: Stamp) {
+        let mut open = self.open.lock();
+        let Some(at) = open.iter().rposition(|session| session.id == stamp.session) else { return };
+        let pace = open[at].pace;
+        let is_in_use = open[at + 1..].iter().all(|later| later.pace != pace);
+        let numbers = &mut open[at].numbers;
+        numbers.finish(stamp.taken.sequence);
+        // One that was left is of no use any more. The cluster forgets it after a while.
+        if numbers.is_idle() && !is_in_use {
+            open.remove(at);
+        }
     }
 
-    /// The idle sessions were used less recently than the lost one, so they are gone as well.
-    fn lost(&self) {
-        let gone = self.idle.lock().drain(..).count() + 1;
-        self.open.fetch_sub(gone, Ordering::Relaxed);
-        tracing::info!(sessions = gone, "sessions expired");
+    /// Other calls may have had the same session, and have told so.
+    fn lost(&self, gone: SessionId) {
+        let mut open = self.open.lock();
+        let before = open.len();
+        open.retain(|session| session.id != gone);
+        if open.len() < before {
+            tracing::info!(sessions = open.len(), "session expired");
+        }
     }
 }
 
@@ -184,9 +244,8 @@ impl Flight {
     }
 
     /// The cluster does not know the session any more.
-    pub(crate) fn lost(mut self) {
-        self.is_lost = true;
-        self.sessions.lost();
+    pub(crate) fn lost(self) {
+        self.sessions.lost(self.stamp.session);
     }
 }
 
@@ -203,81 +262,12 @@ impl Drop for Guest {
 }
 
 impl Drop for Flight {
+    /// Nobody will send the call again.
     fn drop(&mut self) {
-        if !self.is_lost {
-            let next = Sequence(self.stamp.sequence.0 + 1);
-            self.sessions.put_back(SessionSlot { session: self.stamp.session, next });
-        }
+        self.sessions.finish(self.stamp);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use tripod_port::CallerAddress;
-
-    use super::*;
-    use crate::config::Timing;
-    use crate::upstream::Reach;
-
-    /// Sessions that need no cluster.
-    fn sessions(ids: &[u128], max: usize, own: usize) -> Arc<Sessions> {
-        let (upstream, _) = Upstream::new(vec!["127.0.0.1:1".into()], Timing::default(), Reach::default());
-        let sessions = Sessions::new(upstream, max, own);
-        for session in ids {
-            sessions.put_back(SessionSlot { session: SessionId(*session), next: Sequence(1) });
-            sessions.open.fetch_add(1, Ordering::Relaxed);
-        }
-        sessions
-    }
-
-    fn one() -> CallerConnection {
-        CallerConnection::default()
-    }
-
-    #[tokio::test]
-    async fn a_session_is_used_again_with_the_next_number_and_the_last_used_first() {
-        let sessions = sessions(&[7, 8], 2, 0);
-        let first = sessions.take(one()).await.expect("idle");
-        assert_eq!(first.stamp().to_string(), "8.1.1");
-        let second = sessions.take(one()).await.expect("idle");
-        assert_eq!(second.stamp().to_string(), "7.1.1");
-        drop(second);
-        drop(first);
-        assert_eq!(sessions.take(one()).await.expect("idle").stamp().to_string(), "8.2.2");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_call_beyond_the_bound_waits_for_a_free_session() {
-        let sessions = sessions(&[7], 1, 0);
-        let first = sessions.take(one()).await.expect("idle");
-        let mut second = Box::pin(sessions.take(one()));
-        assert!(tokio::time::timeout(Duration::from_secs(60), &mut second).await.is_err());
-        drop(first);
-        assert_eq!(second.await.expect("free again").stamp().to_string(), "7.2.2");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_connection_that_uses_all_sessions_leaves_others_their_own() {
-        let sessions = sessions(&[1, 2, 3, 4], 2, 1);
-        let mut greedy = Vec::new();
-        for _ in 0..3 {
-            greedy.push(sessions.take(one()).await.expect("idle"));
-        }
-        let waits = tokio::time::timeout(Duration::from_secs(60), sessions.take(one())).await;
-        assert!(waits.is_err(), "its own session and the common ones are in use");
-        let other = CallerConnection::from(CallerAddress::default());
-        let taken = sessions.take(other).await.expect("idle");
-        assert_eq!(taken.stamp().to_string(), "1.1.1");
-        drop((greedy, taken));
-        assert!(sessions.own.lock().is_empty(), "nothing is kept of who has no calls");
-    }
-
-    #[tokio::test]
-    async fn with_a_lost_session_go_those_that_were_used_less_recently() {
-        let sessions = sessions(&[1, 2, 3], 3, 0);
-        sessions.take(one()).await.expect("idle").lost();
-        assert_eq!((sessions.count(), sessions.idle.lock().len()), (0, 0));
-    }
-}
+#[path = "sessions_test.rs"]
+mod tests;

@@ -11,6 +11,7 @@ use super::open::{NoAnswer, Open};
 use super::passed::Passed;
 use super::place::{self, NoPlace};
 use crate::calls::Repeat;
+use crate::sessions::Pace;
 use crate::upstream::{Doubt, Link};
 
 /// The way of one client's frames to the cluster.
@@ -80,7 +81,7 @@ impl Way {
             let flight = match repeat {
                 Repeat::Free => None,
                 Repeat::Stamped | Repeat::Recognised => {
-                    let taken = self.relay.sessions.take(caller).await;
+                    let taken = self.relay.sessions.take(caller, Pace::Prompt).await;
                     Some(taken.map_err(|refused| Ended::NotServed(refused.message().to_owned()))?)
                 }
             };

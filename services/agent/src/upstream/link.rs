@@ -6,10 +6,12 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderValue};
 use tokio::time::{Instant, timeout};
 use tonic::Code;
+use tripod_calls::Lost;
 use tripod_proto::tripod::v1::kv_client::KvClient;
 use tripod_proto::tripod::v1::{Consistency, GetRequest};
 
 use super::ask::is_own_trouble;
+use super::link_stream::LinkStream;
 use super::wire::{Reach, Wire};
 use crate::answer_bytes::AnswerBytes;
 use crate::config::Timing;
@@ -26,6 +28,7 @@ pub(crate) struct Link {
     pub(crate) address: String,
     pub(crate) since: Instant,
     pub(crate) wire: Wire,
+    stream: LinkStream,
 }
 
 impl Link {
@@ -44,7 +47,8 @@ impl Link {
             Ok(connected) => connected.map_err(|error| root_cause(error.as_ref()))?,
             Err(_) => return Err("no connection in time".to_owned()),
         };
-        let link = Self { id, address: address.to_owned(), since: Instant::now(), wire };
+        let stream = LinkStream::default();
+        let link = Self { id, address: address.to_owned(), since: Instant::now(), wire, stream };
         link.probe(timing.answer_limit).await?;
         Ok(link)
     }
@@ -68,11 +72,45 @@ impl Link {
         }
     }
 
-    /// One attempt of a client's call.
+    /// One attempt of a client's call: by the link's stream if that takes it now, else by itself. `ours` is the same for all
+    /// calls that are sent so. Dropping the future gives the call up.
     ///
     /// # Errors
     /// [`Incomplete`]: the node may have received and executed it.
     pub(crate) async fn send(
+        &self,
+        message: &Message,
+        ours: &HeaderMap,
+        stamp: Option<HeaderValue>,
+        answer_bytes: &AnswerBytes,
+    ) -> Result<Reply, Incomplete> {
+        // A large answer would come whole by the stream, in front of those of others.
+        if !answer_bytes.is_asked_again()
+            && let Some(op) = message.op()
+            && let Some(stream) = self.stream.ready(&self.wire, ours)
+        {
+            let calling = stream.call(&message.path, op, &message.options(stamp.clone()));
+            match calling.await {
+                Ok(answer) => return Reply::of_answer(answer, answer_bytes),
+                Err(Lost::Unknown(reason)) => return Err(Incomplete::Broken(reason.to_string())),
+                Err(Lost::NotSent(reason)) => {
+                    tracing::debug!(path = message.path, %reason, "no op, the call goes by itself");
+                }
+            }
+        }
+        self.send_by_itself(message, ours, stamp, answer_bytes).await
+    }
+
+    /// Whether the node has said by the link's stream that it stops. It is told once.
+    pub(crate) fn takes_leave(&self) -> bool {
+        self.stream.takes_leave()
+    }
+
+    /// One attempt of a client's call, as a call of its own.
+    ///
+    /// # Errors
+    /// As those of [`Self::send`].
+    pub(crate) async fn send_by_itself(
         &self,
         message: &Message,
         ours: &HeaderMap,

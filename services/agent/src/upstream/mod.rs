@@ -4,7 +4,9 @@
 //! | module | what |
 //! |---|---|
 //! | `wire` | one HTTP/2 connection |
+//! | `request_body` | the body of a request: whole, or in the course of the call |
 //! | `link` | one connection to a node that can serve |
+//! | `link_stream` | its stream of calls |
 //! | `endpoints` | the nodes, in the order in which they are tried |
 //! | `race` | the first of several nodes to show that it can serve |
 //! | `dialer` | finds a node that can serve |
@@ -19,9 +21,11 @@ mod dialer;
 mod endpoints;
 mod guard;
 mod link;
+mod link_stream;
 mod outage;
 mod plain;
 mod race;
+mod request_body;
 mod supervisor;
 mod wire;
 

@@ -14,18 +14,20 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use h2::client::SendRequest;
-use h2::{Ping, PingPong, Reason, RecvStream};
+use h2::client::{ResponseFuture, SendRequest};
+use h2::{Ping, PingPong, Reason, RecvStream, SendStream};
+use http::request::Parts;
 use http::uri::{Authority, Scheme};
 use http::{Request, Response, Uri, Version};
 use http_body::{Body as HttpBody, Frame};
-use http_body_util::BodyExt;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 use tokio::net::TcpStream;
 use tonic::body::Body;
 use tower::{Service, ServiceExt};
+
+use super::request_body;
 
 /// Pings, also while nothing else happens: a node that was stopped or cut off is noticed by them.
 const PING_INTERVAL: Duration = Duration::from_secs(1);
@@ -98,19 +100,47 @@ impl Wire {
     ///
     /// # Errors
     /// The connection or the call was broken off; the node may have received and executed it.
-    pub(crate) async fn send(&self, mut request: Request<Bytes>) -> Result<Response<Received>, BoxError> {
-        *request.uri_mut() = uri(&self.node, request.uri().path())?;
-        *request.version_mut() = Version::HTTP_2;
+    pub(crate) async fn send(&self, request: Request<Bytes>) -> Result<Response<Received>, BoxError> {
         let (head, message) = request.into_parts();
-        let mut requests = self.requests.clone().ready().await?;
-        let (response, mut stream) =
-            requests.send_request(Request::from_parts(head, ()), message.is_empty())?;
+        let (response, mut stream) = self.begin(head, message.is_empty()).await?;
         if !message.is_empty() {
             // What does not fit the window waits in h2; it is in memory anyway.
             stream.send_data(message, true)?;
         }
-        Ok(response.await?.map(|stream| Received { stream, is_data_over: false }))
+        received(response).await
     }
+
+    /// Makes a call whose body goes on. Its bytes are sent as the node takes them, by a task that ends with the body, or when
+    /// the node or the connection ends the call.
+    ///
+    /// # Errors
+    /// As those of [`Self::send`].
+    async fn send_streaming(
+        &self,
+        head: Parts,
+        first: Bytes,
+        body: Body,
+    ) -> Result<Response<Received>, BoxError> {
+        let (response, stream) = self.begin(head, false).await?;
+        tokio::spawn(request_body::pump(body, first, stream));
+        received(response).await
+    }
+
+    /// Sends the head of a request; `is_all`: it has no body.
+    async fn begin(
+        &self,
+        mut head: Parts,
+        is_all: bool,
+    ) -> Result<(ResponseFuture, SendStream<Bytes>), BoxError> {
+        head.uri = uri(&self.node, head.uri.path())?;
+        head.version = Version::HTTP_2;
+        let mut requests = self.requests.clone().ready().await?;
+        Ok(requests.send_request(Request::from_parts(head, ()), is_all)?)
+    }
+}
+
+async fn received(response: ResponseFuture) -> Result<Response<Received>, BoxError> {
+    Ok(response.await?.map(|stream| Received { stream, is_data_over: false }))
 }
 
 fn uri(node: &Authority, path: &str) -> Result<Uri, http::Error> {
@@ -143,7 +173,7 @@ async fn until_silent(mut pings: PingPong) {
     }
 }
 
-/// For the agent's own questions, whose messages are small.
+/// For the agent's own questions, whose messages are small, and for streams of calls.
 impl Service<Request<Body>> for Wire {
     type Response = Response<Received>;
     type Error = BoxError;
@@ -156,9 +186,12 @@ impl Service<Request<Body>> for Wire {
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let wire = self.clone();
         Box::pin(async move {
-            let (head, body) = request.into_parts();
-            let message = body.collect().await?.to_bytes();
-            wire.send(Request::from_parts(head, message)).await
+            let (head, mut body) = request.into_parts();
+            let (first, is_whole) = request_body::read_at_once(&mut body).await?;
+            if is_whole {
+                return wire.send(Request::from_parts(head, first)).await;
+            }
+            wire.send_streaming(head, first, body).await
         })
     }
 }

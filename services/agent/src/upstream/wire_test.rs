@@ -1,11 +1,12 @@
 use bytes::BytesMut;
 use http::HeaderMap;
-use http_body_util::Collected;
+use http_body_util::{BodyExt as _, Collected, StreamBody};
 use parking_lot::Mutex;
 use tokio::io::duplex;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
+use tokio_stream::wrappers::ReceiverStream;
 
 use super::*;
 
@@ -137,4 +138,73 @@ async fn a_connection_whose_node_is_frozen_ends() {
     wire.send(request(&message)).await.expect_err("no answer");
     assert_eq!(begun.elapsed(), PING_INTERVAL + PING_TIMEOUT);
     thaw.send(()).expect("frozen");
+}
+
+/// A request whose body is what the sender is given.
+fn going_on() -> (mpsc::Sender<Result<Frame<Bytes>, tonic::Status>>, Request<Body>) {
+    let (sender, frames) = mpsc::channel(1);
+    let body = Body::new(StreamBody::new(ReceiverStream::new(frames)));
+    (sender, Request::post("/service/Method").body(body).expect("a request"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_goes_on_is_sent_as_the_node_takes_it() {
+    let (wire, _node) = wire_to(|mut connection| async move {
+        while let Some(accepted) = connection.accept().await {
+            let (request, respond) = accepted.expect("a call");
+            tokio::spawn(echo(request, respond));
+        }
+    })
+    .await;
+    let (sender, request) = going_on();
+    let answer = tokio::spawn({
+        let mut wire = wire.clone();
+        async move { wire.call(request).await.expect("a response").into_body().collect().await }
+    });
+    // The node's window has 64 KiB.
+    let parts = [Bytes::from_static(b"small"), Bytes::from(vec![7; 1 << 20]), Bytes::from_static(b"last")];
+    for part in &parts {
+        sender.send(Ok(Frame::data(part.clone()))).await.expect("taken");
+        // Others have their turn, so that the body is seen without anything in it.
+        tokio::task::yield_now().await;
+    }
+    assert!(!answer.is_finished());
+    drop(sender);
+    let answer = tripod_wait::within("an answer", answer).await.expect("no panic").expect("a whole one");
+    assert!(answer.to_bytes() == parts.concat(), "another message");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_whose_call_the_node_ends_is_let_go() {
+    let (wire, _node) = wire_to(|mut connection| async move {
+        let (_request, mut respond) = connection.accept().await.expect("open").expect("a call");
+        respond.send_reset(Reason::REFUSED_STREAM);
+        assert!(connection.accept().await.is_none());
+    })
+    .await;
+    let (sender, request) = going_on();
+    let mut caller = wire.clone();
+    caller.call(request).await.expect_err("refused");
+    tripod_wait::within("the body to be let go", sender.closed()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_fails_takes_its_call_back() {
+    let (wire, node) = wire_to(|mut connection| async move {
+        let (_request, mut respond) = connection.accept().await.expect("open").expect("a call");
+        let reset = tokio::select! {
+            reset = std::future::poll_fn(|context| respond.poll_reset(context)) => reset.expect("a reset"),
+            more = connection.accept() => panic!("{more:?}"),
+        };
+        assert_eq!(reset, Reason::CANCEL);
+    })
+    .await;
+    let (sender, request) = going_on();
+    let mut caller = wire.clone();
+    let call = tokio::spawn(async move { caller.call(request).await.map(drop) });
+    sender.send(Ok(Frame::data(Bytes::from_static(b"begun")))).await.expect("taken");
+    tokio::task::yield_now().await;
+    sender.send(Err(tonic::Status::cancelled("no more"))).await.expect("taken");
+    call.await.expect("no panic").expect_err("taken back");
+    tripod_wait::within("the node to hear", node).await.expect("no panic");
 }

@@ -154,7 +154,7 @@ async fn a_call_that_the_cluster_recognises_outlives_its_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_its_client_gave_up_frees_its_session() {
+async fn a_call_that_its_client_gave_up_uses_its_number_up() {
     let cluster = Cluster::new();
     let node = Node::start(&cluster, 1);
     node.behave(|conduct| conduct.swallow = Some("IncrementKeyValue"));
@@ -173,7 +173,7 @@ async fn a_call_that_its_client_gave_up_frees_its_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sessions_are_used_again_and_as_many_as_calls_at_a_time() {
+async fn calls_share_a_session_and_those_that_are_held_another_one() {
     let cluster = Cluster::new();
     let node = Node::start(&cluster, 1);
     let served = Served::of(&[&node]);
@@ -191,13 +191,18 @@ async fn sessions_are_used_again_and_as_many_as_calls_at_a_time() {
         .collect();
     until("three are held", || cluster.attempts("Barrier").len() == 3).await;
     increment(&mut client).await.expect("answered");
-    assert_eq!(served.status().sessions, 4);
+    let stamp = |cluster: &Cluster| cluster.attempts("IncrementKeyValue").pop().and_then(|last| last.stamp);
+    assert_eq!(stamp(&cluster).as_deref(), Some("1.21.21"), "those that are held are of the other one");
+    assert_eq!(served.status().sessions, 2);
+    let barriers = cluster.attempts("Barrier").into_iter().filter_map(|attempt| attempt.stamp);
+    assert_eq!(barriers.collect::<Vec<_>>(), ["2.1.1", "2.2.1", "2.3.1"]);
     cluster.change(|state| state.open = true);
     for barrier in held {
         soon(barrier).await.expect("no panic").expect("it passes");
     }
     increment(&mut client).await.expect("answered");
-    assert_eq!(served.status().sessions, 4);
+    assert_eq!(stamp(&cluster).as_deref(), Some("1.22.22"));
+    assert_eq!(served.status().sessions, 2);
 }
 
 #[tokio::test(start_paused = true)]

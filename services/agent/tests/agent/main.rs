@@ -8,4 +8,5 @@ mod memory;
 mod mindspore;
 mod nodes;
 mod real;
+mod streams;
 mod support;

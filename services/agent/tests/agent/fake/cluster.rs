@@ -17,6 +17,8 @@ pub(crate) struct Attempt {
     pub(crate) job: String,
     pub(crate) lasting: bool,
     pub(crate) encoding: Option<String>,
+    /// By a stream of calls.
+    pub(crate) by_stream: bool,
     pub(crate) message: Bytes,
 }
 

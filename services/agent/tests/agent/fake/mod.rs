@@ -4,6 +4,7 @@ mod cluster;
 mod native;
 mod node;
 mod service;
+mod streams;
 
 pub(crate) use cluster::Cluster;
 pub(crate) use node::{BeatConduct, Node};

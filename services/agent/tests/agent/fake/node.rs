@@ -33,6 +33,8 @@ pub(crate) struct Conduct {
     pub(crate) swallow: Option<&'static str>,
     /// Every client's call is answered with this trouble of the node.
     pub(crate) outage: Option<&'static str>,
+    /// Whether it knows streams of calls.
+    pub(crate) has_streams: bool,
 }
 
 /// What the services of a node share.
@@ -42,6 +44,10 @@ pub(crate) struct Shared {
     pub(crate) cluster: Arc<Cluster>,
     pub(crate) conduct: Arc<Mutex<Conduct>>,
     pub(crate) stopping: Arc<watch::Sender<bool>>,
+    /// Goodbyes that were said by its streams.
+    pub(crate) goodbyes: Arc<watch::Sender<u64>>,
+    /// Counts how often its streams were ended.
+    pub(crate) breaks: Arc<watch::Sender<u64>>,
 }
 
 /// A running node.
@@ -54,12 +60,14 @@ pub(crate) struct Node {
 impl Node {
     /// Starts node `node`, which is no other node's number.
     pub(crate) fn start(cluster: &Arc<Cluster>, node: usize) -> Self {
-        let conduct = Conduct { beats: BeatConduct::Answer, swallow: None, outage: None };
+        let conduct = Conduct { beats: BeatConduct::Answer, swallow: None, outage: None, has_streams: false };
         let shared = Shared {
             node,
             cluster: Arc::clone(cluster),
             conduct: Arc::new(Mutex::new(conduct)),
             stopping: Arc::new(watch::Sender::new(false)),
+            goodbyes: Arc::new(watch::Sender::new(0)),
+            breaks: Arc::new(watch::Sender::new(0)),
         };
         let mut node = Self { address: format!("node-{node}:7700"), shared, alive: None };
         node.revive();
@@ -89,6 +97,23 @@ impl Node {
 
     pub(crate) fn behave(&self, change: impl FnOnce(&mut Conduct)) {
         change(&mut self.shared.conduct.lock());
+    }
+
+    /// The same as [`Self::start`], with streams of calls.
+    pub(crate) fn with_streams(cluster: &Arc<Cluster>, number: usize) -> Self {
+        let node = Self::start(cluster, number);
+        node.behave(|conduct| conduct.has_streams = true);
+        node
+    }
+
+    /// Says goodbye by its streams, and nowhere else.
+    pub(crate) fn say_goodbye(&self) {
+        self.shared.goodbyes.send_modify(|count| *count += 1);
+    }
+
+    /// Ends its streams, and nothing else.
+    pub(crate) fn break_streams(&self) {
+        self.shared.breaks.send_modify(|count| *count += 1);
     }
 
     /// Says that it is about to stop.

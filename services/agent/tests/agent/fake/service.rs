@@ -17,6 +17,7 @@ use tower::Service;
 use tripod_proto::metadata;
 use tripod_proto::raw::RawCodec;
 use tripod_proto::tripod::v1::agents_server::AgentsServer;
+use tripod_proto::tripod::v1::calls_server::CallsServer;
 use tripod_proto::tripod::v1::jobs_server::JobsServer;
 use tripod_proto::tripod::v1::kv_server::KvServer;
 use tripod_proto::tripod::v1::sessions_server::SessionsServer;
@@ -25,11 +26,13 @@ use tripod_proto::xla::coordination as n;
 use super::cluster::Attempt;
 use super::native::{Native, SERVICE};
 use super::node::Shared;
+use super::streams::Streams;
 
 #[derive(Clone)]
 pub(super) struct FakeService {
     shared: Shared,
     agents: AgentsServer<Native>,
+    calls: CallsServer<Streams>,
     jobs: JobsServer<Native>,
     kv: KvServer<Native>,
     sessions: SessionsServer<Native>,
@@ -40,6 +43,7 @@ impl FakeService {
         let native = || Native(shared.clone());
         Self {
             agents: AgentsServer::new(native()),
+            calls: CallsServer::new(Streams(shared.clone())),
             jobs: JobsServer::new(native()),
             kv: KvServer::new(native()),
             sessions: SessionsServer::new(native()),
@@ -62,6 +66,7 @@ impl Service<Request<Body>> for FakeService {
         let (service, method) = path.trim_start_matches('/').split_once('/').unwrap_or_default();
         match service {
             "tripod.v1.Agents" => Box::pin(self.agents.call(request)),
+            "tripod.v1.Calls" => Box::pin(self.calls.call(request)),
             "tripod.v1.Kv" => Box::pin(self.kv.call(request)),
             "tripod.v1.Jobs" => Box::pin(self.jobs.call(request)),
             "tripod.v1.Sessions" => Box::pin(self.sessions.call(request)),
@@ -92,8 +97,18 @@ impl UnaryService<Bytes> for Coordination {
     }
 }
 
-async fn answer(shared: Shared, method: &str, request: tonic::Request<Bytes>) -> Result<Bytes, Status> {
-    let attempt = seen(&shared, method, request.metadata(), request.get_ref());
+/// Marks a request that came by a stream.
+#[derive(Clone)]
+pub(super) struct ByStream;
+
+pub(super) async fn answer(
+    shared: Shared,
+    method: &str,
+    request: tonic::Request<Bytes>,
+) -> Result<Bytes, Status> {
+    let by_stream = request.extensions().get::<ByStream>().is_some();
+    let seen = seen(&shared, method, request.metadata(), request.get_ref());
+    let attempt = Attempt { by_stream, ..seen };
     let stamp = attempt.stamp.clone();
     shared.cluster.change(|state| state.attempts.push(attempt));
     let conduct = shared.conduct.lock().clone();
@@ -142,6 +157,7 @@ fn seen(shared: &Shared, method: &str, metadata: &MetadataMap, message: &Bytes) 
         job: text(metadata::JOB).unwrap_or_default(),
         lasting: text(metadata::LASTING).as_deref() == Some("1"),
         encoding: text("grpc-encoding"),
+        by_stream: false,
         message: message.clone(),
     }
 }
