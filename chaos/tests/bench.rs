@@ -92,6 +92,26 @@ fn a_few_nodes_of_mindspore() {
 }
 
 #[test]
+fn a_gang_behind_played_agents_passes_every_step_also_when_the_leader_dies_in_it() {
+    let few = ["gang", "--tasks", "24", "--agents", "6", "--beat-seconds", "2", "--heartbeat-timeout", "10"];
+    let section = section("gang-played", &[&few[..], &["--kill-leader"]].concat());
+    let (calm, killed) = section.split_once("the leader is killed").unwrap();
+    for gang in [calm, killed] {
+        for step in ["register |", "barrier |", "second barrier |", "leave |"] {
+            assert!(row(gang, step)[1].starts_with("p50 "), "{section}");
+        }
+        assert_eq!(row(gang, "streams that a node ended")[1], "0", "{section}");
+    }
+    assert!(row(killed, "register |")[1].ends_with("s from the kill"), "{section}");
+    let count = |gang, what| row(gang, what)[1].parse::<u64>().unwrap();
+    assert_eq!(count(calm, "calls that were sent again"), 0, "{section}");
+    assert!(count(killed, "streams that ended without a word") > 0, "{section}");
+    assert!(count(killed, "calls that were sent again") > 0, "{section}");
+    let beats = row(calm, "heartbeats, p99")[1].rsplit_once(" of ").unwrap().1.parse::<u64>().unwrap();
+    assert!(beats > 0, "{section}");
+}
+
+#[test]
 fn a_run_that_cannot_measure_is_refused_before_it_starts() {
     let folder = tempfile::tempdir().unwrap();
     let document = folder.path().join("benchmarks.md");
@@ -103,5 +123,10 @@ fn a_run_that_cannot_measure_is_refused_before_it_starts() {
     let output = bench(&["builds", "--before", "none", "--only", "puts"], &document);
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("there is no load `puts`; there are put-1"));
+    let output = bench(&["gang", "--tasks", "10"], &document);
+    assert_eq!(output.status.code(), Some(2), "tasks without agents are a usage error");
+    let output = bench(&["gang", "--tasks", "10", "--agents", "11"], &document);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("11 agents are more than 10 tasks"));
     assert!(!document.exists());
 }

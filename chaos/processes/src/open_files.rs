@@ -13,7 +13,7 @@ pub fn raise_for(needed: u64) -> anyhow::Result<()> {
     ensure!(
         most >= needed,
         "this needs {needed} open files in one process, and {most} are allowed; next: `ulimit -Hn {needed}` as root, or \
-         fewer nodes"
+         ask for fewer"
     );
     Ok(())
 }

@@ -100,7 +100,7 @@ fn written(cluster: &Cluster) -> anyhow::Result<u64> {
 }
 
 /// Bytes that all files below a directory take on the disk. A file that goes meanwhile does not count.
-fn held_bytes(directory: &Path) -> anyhow::Result<u64> {
+pub(super) fn held_bytes(directory: &Path) -> anyhow::Result<u64> {
     let entries =
         std::fs::read_dir(directory).with_context(|| format!("cannot read {}", directory.display()))?;
     let mut bytes = 0;

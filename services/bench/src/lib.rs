@@ -92,8 +92,20 @@ pub enum BenchCommand {
         #[command(flatten)]
         output: Output,
     },
-    /// 2,000 tasks behind 32 agents: their start, their heartbeats, and the death of the leader.
+    /// Tasks behind agents: their start, their heartbeats, and the death of the leader.
+    ///
+    /// Without --tasks and --agents: 2,000 tasks behind 32 agents that are processes.
+    ///
+    /// With both, this program plays the agents, and nodes see what many hosts would be: each agent has an address, a TCP
+    /// connection, a stream of calls (tripod.v1.Calls) and a session of its own, and what its tasks say are ops of that
+    /// stream. All tasks register, meet at a barrier, beat for some seconds, meet again and leave. An agent that loses its
+    /// stream opens one at another node and sends what is not answered again. A task that is refused or declared dead fails
+    /// the run.
+    ///
+    /// For example: tripod-chaos bench gang --tasks 10000 --agents 1250 --kill-leader
     Gang {
+        #[command(flatten)]
+        amounts: gang::Amounts,
         #[command(flatten)]
         output: Output,
     },
@@ -203,7 +215,7 @@ pub async fn run(command: BenchCommand) -> anyhow::Result<()> {
         BenchCommand::Memory { vs_etcd, output } => (vec![memory::run(vs_etcd).await?], output),
         BenchCommand::Disk { amount, vs_etcd, output } => (vec![disk::run(amount, vs_etcd).await?], output),
         BenchCommand::Agent { rounds, output } => (vec![agent::run(rounds).await?], output),
-        BenchCommand::Gang { output } => (vec![gang::run().await?], output),
+        BenchCommand::Gang { amounts, output } => (vec![gang::run(amounts).await?], output),
         BenchCommand::Membership { amounts, output } => (vec![membership::run(amounts).await?], output),
         BenchCommand::Tasks { amount, output } => (vec![tasks::run(amount).await?], output),
         BenchCommand::Mindspore { amounts, vs_mindspore, vs_parameter_server, output } => {
@@ -240,7 +252,7 @@ async fn all(rounds: Rounds, trials: Trials, python: Option<PathBuf>) -> anyhow:
         memory::run(true).await?,
         disk::run(Amount { keys: 10_000, times: 100 }, true).await?,
         agent::run(rounds).await?,
-        gang::run().await?,
+        gang::run(gang::Amounts::usual()).await?,
         membership::run(Amounts::usual()).await?,
         tasks::run(tasks::Amount::usual()).await?,
     ])

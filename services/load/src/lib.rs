@@ -26,11 +26,13 @@
 //! | [`kv`] | put, get and local get of small values |
 //! | [`job`] | a job of its own for each run |
 //! | [`task`] | one task of a job, as JAX's client behaves, over dialect N |
+//! | [`agents`] | agents with tasks behind them that are only played: a stream of calls for each |
 //! | [`program`] | sets and gets as a training program's client makes them, over dialect T |
 //! | [`barrier`], [`heartbeat`] | what the tasks of a job do |
 //! | [`tasks`] | the scheduler: a store, workers and drivers that are only played |
 //! | [`mindspore`] | nodes of MindSpore's clusters that are only played |
 
+pub mod agents;
 pub mod barrier;
 pub mod cli;
 pub mod closed_loop;

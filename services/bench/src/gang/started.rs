@@ -1,4 +1,4 @@
-//! A gang of thousands of tasks behind agents: start, heartbeats, and the death of the leader in the middle.
+//! A gang of thousands of tasks behind agents that are processes: start, heartbeats, and the death of the leader in the middle.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 use tripod_load::task::Task;
 
-use super::Section;
-use super::stats::Goal;
+use crate::Section;
+use crate::stats::Goal;
 use tripod_processes::cluster::{Agent, Cluster, ClusterOptions, ReservedPorts};
 
 const TASKS: usize = 2_000;
