@@ -44,7 +44,8 @@ fn keys() {
         assert!(cells[5].parse::<u64>().unwrap() > 0, "no operations: {line}");
         assert_eq!(cells[9], "0", "errors: {line}");
     }
-    assert_eq!(section.matches("| tripod |").count(), 8, "{section}");
+    assert_eq!(section.matches("| tripod |").count(), 11, "{section}");
+    assert_eq!(section.matches("ours on one stream |").count(), 3, "{section}");
 }
 
 #[test]
