@@ -36,7 +36,7 @@ impl Paths {
 
     /// # Errors
     /// It is none, or one too many.
-    pub(super) fn name(&mut self, path: String, services: &Followed) -> Result<(), Status> {
+    pub(super) fn name(&mut self, path: &str, services: &Followed) -> Result<(), Status> {
         if self.named.len() >= PATHS_MAX {
             let many = format_args!("a stream names {PATHS_MAX} paths at most; open another one");
             return Err(refused::misused(many));

@@ -83,7 +83,7 @@ mod tests {
     fn request(op: wire::Op, hello: wire::Hello) -> Result<Request<RequestBody>, Status> {
         let services = Followed::new(Routes::default(), Vec::new(), Manners::default(), &Stopping::never());
         let mut paths = Paths::new("http://train.host:7700/tripod.v1.Calls/Open".parse().unwrap());
-        paths.name("/a.B/C".to_owned(), &services).unwrap();
+        paths.name("/a.B/C", &services).unwrap();
         of(op, paths.find(1).unwrap(), &Hello::of(hello).unwrap())
     }
 

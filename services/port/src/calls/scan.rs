@@ -93,12 +93,13 @@ fn each_part<'a>(
     mut part: impl FnMut(u32, &'a [u8]) -> Result<(), Status>,
 ) -> Result<(), Status> {
     while !bytes.is_empty() {
-        let (number, kind) = decode_key(&mut bytes).map_err(undecodable)?;
+        let (number, kind) = decode_key(&mut bytes).map_err(|error| undecodable(&error))?;
         if kind != WireType::LengthDelimited {
-            skip_field(kind, number, &mut bytes, DecodeContext::default()).map_err(undecodable)?;
+            skip_field(kind, number, &mut bytes, DecodeContext::default())
+                .map_err(|error| undecodable(&error))?;
             continue;
         }
-        let length = decode_varint(&mut bytes).map_err(undecodable)?;
+        let length = decode_varint(&mut bytes).map_err(|error| undecodable(&error))?;
         let split = usize::try_from(length).ok().and_then(|length| bytes.split_at_checked(length));
         let Some((content, rest)) = split else {
             return Err(refused::misused("a frame ends within a field; send it whole"));
@@ -110,7 +111,7 @@ fn each_part<'a>(
 }
 
 /// The frame is no message.
-pub(super) fn undecodable(error: prost::DecodeError) -> Status {
+pub(super) fn undecodable(error: &prost::DecodeError) -> Status {
     let error = error.to_string();
     refused::misused(format_args!("a frame cannot be decoded: {error}"))
 }

@@ -125,7 +125,7 @@ impl Serving {
     fn take_frame(&mut self, frame: Bytes) -> Result<(), Status> {
         scan::check(&frame)?;
         let wire::Frame { hello, paths, ops, grant, .. } =
-            wire::Frame::decode(frame).map_err(scan::undecodable)?;
+            wire::Frame::decode(frame).map_err(|error| scan::undecodable(&error))?;
         if grant != 0 {
             return Err(refused::misused("only a node says answers, grants and bye; send ops"));
         }
@@ -151,7 +151,7 @@ impl Serving {
             return Ok(());
         }
         for path in paths {
-            self.paths.name(path, &self.services)?;
+            self.paths.name(&path, &self.services)?;
         }
         let bytes = self.paths.bytes() as u64;
         match &mut self.paths_held {
