@@ -38,7 +38,8 @@ Invariants:
 | `cancelling` | tasks that are not to run any more |
 | `ending` | what tells a worker to end |
 | `context`, `runtime`, `again` | the running task; the connection; puts of a task that runs again |
-| `errors` | what can go wrong |
+| `progress` | what a call that waits for long waits for |
+| `errors`, `edge` | what can go wrong, and how little of this package it shows |
 """
 
 from .api import (
