@@ -103,6 +103,6 @@ __all__ = [
 ]
 
 
-def __dir__():
+def __dir__() -> "list[str]":
     """What programs may use. The modules behind it are found by their names."""
     return list(__all__)
