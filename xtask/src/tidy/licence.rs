@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(told("raft/Cargo.toml", "[package]\nname = \"x\"\n"), 2);
         assert_eq!(told("raft/Cargo.toml", "description = \"x\"\nlicense = \"MIT\"\n"), 1);
         assert_eq!(told(WORKSPACE, "description = \"x\"\nlicense.workspace = true\n"), 1);
-        for path in PYTHON {
+        for &path in PYTHON {
             assert_eq!(told(path, "description = \"x\"\nlicense = \"Apache-2.0\"\n"), 0);
         }
         assert_eq!(told("clippy.toml", ""), 0);
