@@ -12,6 +12,8 @@ import venv
 import zipfile
 
 PACKAGE = pathlib.Path(__file__).parents[2] / "services" / "python"
+# Modules, what they say of their types, and messages.
+KINDS = (".py", ".pyi", ".typed", ".bin")
 USE = """
 import pathlib, sys
 import tripod_ray
@@ -41,11 +43,12 @@ class Installed(unittest.TestCase):
     def test_the_wheel_has_all_modules_and_the_messages(self):
         held = set(zipfile.ZipFile(self.wheel).namelist())
         sources = (PACKAGE / "src" / "tripod_ray").iterdir()
-        expected = {f"tripod_ray/{path.name}" for path in sources if path.suffix in (".py", ".bin")}
+        expected = {f"tripod_ray/{path.name}" for path in sources if path.suffix in KINDS}
+        self.assertTrue({"tripod_ray/py.typed", "tripod_ray/api.pyi"} <= expected)
         self.assertIn("tripod_ray/descriptors.bin", expected)
         self.assertEqual({name for name in held if name.startswith("tripod_ray/")}, expected)
         mars = (PACKAGE / "src" / "tripod_mars").rglob("*")
-        expected = {str(path.relative_to(PACKAGE / "src")) for path in mars if path.suffix in (".py", ".bin")}
+        expected = {str(path.relative_to(PACKAGE / "src")) for path in mars if path.suffix in KINDS}
         self.assertIn("tripod_mars/descriptors.bin", expected)
         self.assertEqual({name for name in held if name.startswith("tripod_mars/")}, expected)
 

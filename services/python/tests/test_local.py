@@ -209,14 +209,34 @@ class Workers(unittest.TestCase):
     def test_n38_a_worker_that_dies_again_and_again_is_left_out(self):
         self.begin("import sys; sys.exit(3)")
         said = []
-        for _ in range(keeper.RESTARTS_MOST + 2):
-            for worker in self.keeper._workers.values():
-                worker.process.wait()
-            said += self.look()
+        with mock.patch.object(keeper, "_PAUSE_FIRST_S", 0.0):
+            for _ in range(keeper.RESTARTS_MOST + 2):
+                for worker in self.keeper._workers.values():
+                    worker.process.wait()
+                said += self.look()
         self.assertEqual(len(said), 2 * (keeper.RESTARTS_MOST + 1), said)
         self.assertRegex(said[0], "ended with status 3; process [0-9]+ takes its place; 2 of 2 workers run$")
         times = keeper.RESTARTS_MOST + 1
         self.assertRegex(said[-1], f"{times} times in a row, and is not begun again; its log: .*; 0 of 2 workers run$")
+
+    def test_n38_pauses_before_a_worker_is_begun_again_double_up_to_a_bound(self):
+        pauses = [keeper.pause_before(restarts) for restarts in range(8)]
+        self.assertEqual(pauses, [0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 16.0, 16.0])
+        self.begin("import sys; sys.stdin.read()")
+        died = self.keeper._workers[0]
+        died.restarts = 2
+        died.process.kill()
+        died.process.wait()
+        (said,) = self.look()
+        expected = f"process {died.process.pid}) was killed by SIGKILL; another one takes its place in 2 s; 1 of 2 workers run"
+        self.assertTrue(said.endswith(expected), said)
+        self.assertEqual(self.look(), [], "it is said once")
+        self.assertNotIn(0, self.keeper._workers)
+        due, restarts = self.keeper._pausing[0]
+        self.keeper._pausing[0] = due - 2.0, restarts
+        self.assertEqual(self.look(), [])
+        self.assertIsNone(self.keeper._workers[0].process.poll())
+        self.assertEqual(self.keeper._workers[0].restarts, 3)
 
     def test_a_worker_that_has_run_for_long_has_not_died_in_a_row(self):
         self.begin("import sys; sys.stdin.read()")

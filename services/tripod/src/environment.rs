@@ -18,6 +18,7 @@ const OTHERS: &[&str] = &[
     "TRIPOD_TASK_ID",
     // Of the Python package.
     "TRIPOD_NODE_IP",
+    "TRIPOD_TRACEBACK",
 ];
 /// What our own tests say to each other by variables that the nodes inherit.
 const OF_TESTS: &[&str] = &[

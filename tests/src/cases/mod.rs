@@ -44,6 +44,8 @@ pub(crate) enum Case {
     PythonPackage,
     /// The same, with drivers and workers at a real cluster.
     PythonCluster,
+    /// The package `tripod`, which starts clusters of its own.
+    PythonTripod,
     /// Every API scenario with that release gives upstream's outcome.
     Conformance { release: &'static str },
     /// Every raw call of that dialect gives upstream's answer.
@@ -80,6 +82,7 @@ impl fmt::Display for Case {
             Self::PythonPackage => write!(f, "python package"),
             Self::PythonInstall => write!(f, "python install"),
             Self::PythonCluster => write!(f, "python cluster"),
+            Self::PythonTripod => write!(f, "python tripod"),
             Self::Conformance { release } => write!(f, "conformance {release}"),
             Self::Raw { dialect } => write!(f, "raw calls {}", dialect.name),
             Self::KilledTask { release, poll: Poll::Hold } => write!(f, "killed task {release} poll hold"),
@@ -117,12 +120,13 @@ fn nodes_in(folder: &Path) -> Result<ClusterOptions> {
 
 impl Case {
     /// Tests of our scripts and of the Python package.
-    pub(crate) const SCRIPTS: [Self; 5] = [
+    pub(crate) const SCRIPTS: [Self; 6] = [
         Self::Comparison,
         Self::ReservedPorts,
         Self::PythonPackage,
         Self::PythonInstall,
         Self::PythonCluster,
+        Self::PythonTripod,
     ];
 
     /// Whether it runs on the cluster that several tests share, as it leaves the nodes alone.
@@ -132,6 +136,7 @@ impl Case {
             | Self::ReservedPorts
             | Self::PythonPackage
             | Self::PythonInstall
+            | Self::PythonTripod
             | Self::Conformance { .. }
             | Self::Raw { .. }
             | Self::KilledTask { .. }
@@ -155,6 +160,7 @@ impl Case {
             Self::Comparison | Self::ReservedPorts | Self::DevEnds => 1,
             Self::UnixSocket { .. } => 8,
             Self::KilledTask { .. } => 18,
+            Self::PythonTripod => 10,
             Self::PythonInstall => 22,
             Self::Raw { .. } => 35,
             Self::PythonPackage => 70,
@@ -197,7 +203,7 @@ impl Case {
     fn limit(&self) -> Duration {
         match self {
             Self::Comparison | Self::ReservedPorts => Duration::from_secs(60),
-            Self::PythonPackage | Self::PythonInstall => scripts::PACKAGE_LIMIT,
+            Self::PythonPackage | Self::PythonInstall | Self::PythonTripod => scripts::PACKAGE_LIMIT,
             Self::PythonCluster => python_cluster::LIMIT,
             Self::Conformance { .. } => Duration::from_secs(900),
             Self::Raw { .. } => Duration::from_secs(400),
@@ -221,6 +227,7 @@ impl Case {
             Self::PythonPackage => scripts::python_package(settings, folder).await,
             Self::PythonInstall => scripts::python_install(settings, folder).await,
             Self::PythonCluster => python_cluster::run(settings).await,
+            Self::PythonTripod => scripts::python_tripod(settings, folder).await,
             Self::Conformance { release } => conformance::run(given, release).await,
             Self::Raw { dialect } => raw::run(given, dialect).await,
             Self::KilledTask { release, poll } => killed_task::run(given, release, poll).await,

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use tripod_processes::cluster::ReservedPorts;
+use tripod_processes::cluster::{ReservedPorts, find_tripod};
 use tripod_tests::python::Script;
 
 use crate::settings::Settings;
@@ -35,6 +35,14 @@ pub(super) async fn python_install(settings: &Settings, folder: &Path) -> Result
     unit_tests(settings, folder, "test_python_install", &[], PACKAGE_LIMIT).await
 }
 
+/// The package `tripod`, which starts clusters of the program by itself.
+pub(super) async fn python_tripod(settings: &Settings, folder: &Path) -> Result<String> {
+    let program = find_tripod()?;
+    let program = program.to_str().context("the path of tripod is no text")?;
+    let variables = [("TRIPOD_BIN", program)];
+    unit_tests_with(settings, folder, "test_python_tripod", (&[], &variables), PACKAGE_LIMIT).await
+}
+
 async fn unit_tests(
     settings: &Settings,
     folder: &Path,
@@ -42,9 +50,20 @@ async fn unit_tests(
     arguments: &[String],
     limit: Duration,
 ) -> Result<String> {
+    unit_tests_with(settings, folder, name, (arguments, &[]), limit).await
+}
+
+/// The same with variables of the environment beside the arguments.
+async fn unit_tests_with(
+    settings: &Settings,
+    folder: &Path,
+    name: &str,
+    (arguments, variables): (&[String], &[(&str, &str)]),
+    limit: Duration,
+) -> Result<String> {
     let release = settings.releases.first().context("no release")?;
     let (python, file) = (settings.python(release)?, format!("{name}.py"));
-    let mut script = Script::start(python, &file, arguments, &[], folder, name)?;
+    let mut script = Script::start(python, &file, arguments, variables, folder, name)?;
     script.succeed(limit).await?;
     let output = script.output();
     let ran = output.lines().find(|line| line.starts_with("Ran ")).context("no test was run")?;

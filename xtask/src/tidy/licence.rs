@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use super::walk::File;
 
 const WORKSPACE: &str = "Cargo.toml";
-const PYTHON: &str = "services/python/pyproject.toml";
+const PYTHON: &[&str] = &["services/python/pyproject.toml", "services/python-tripod/pyproject.toml"];
 const LICENCE: &str = "license = \"Apache-2.0\"";
 /// What stands first in the text of the licence, but for blanks.
 const FIRST_LINE: &str = "Apache License";
@@ -22,7 +22,7 @@ pub(super) fn check_manifest(file: &File) -> Vec<String> {
     if name != "Cargo.toml" && name != "pyproject.toml" {
         return Vec::new();
     }
-    let own = file.path == WORKSPACE || file.path == PYTHON;
+    let own = file.path == WORKSPACE || PYTHON.contains(&file.path.as_str());
     let licence = if own { LICENCE } else { "license.workspace = true" };
     let has = |begin: &str| file.text.lines().any(|line| line.starts_with(begin));
     let mut complaints = Vec::new();
@@ -78,7 +78,9 @@ mod tests {
         assert_eq!(told("raft/Cargo.toml", "[package]\nname = \"x\"\n"), 2);
         assert_eq!(told("raft/Cargo.toml", "description = \"x\"\nlicense = \"MIT\"\n"), 1);
         assert_eq!(told(WORKSPACE, "description = \"x\"\nlicense.workspace = true\n"), 1);
-        assert_eq!(told(PYTHON, "description = \"x\"\nlicense = \"Apache-2.0\"\n"), 0);
+        for &path in PYTHON {
+            assert_eq!(told(path, "description = \"x\"\nlicense = \"Apache-2.0\"\n"), 0);
+        }
         assert_eq!(told("clippy.toml", ""), 0);
     }
 

@@ -70,4 +70,5 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *_HOMES})
+    """What programs may use. The modules behind it are found by their names."""
+    return list(__all__)

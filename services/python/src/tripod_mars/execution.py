@@ -134,7 +134,7 @@ def _refusal(session, sent, error):
 
 def _wait(session, sent, graph_key, options):
     """Until the graph has ended; it goes on when its leader is gone, and so does this. Raises `ExecutionError`."""
-    shown = progress.bar(options.show_progress, "graph")
+    shown, logged = progress.bar(options.show_progress, "graph"), progress.Logged(f"graph {graph_key}")
     held_s = HELD_S if shown is None else _SHOWN_S
     try:
         while True:
@@ -142,6 +142,7 @@ def _wait(session, sent, graph_key, options):
             set_duration(request.timeout, held_s)
             answer = session.scheduler.send("WaitTileableGraph", request, held_s=held_s)
             progress.update(shown, answer.info)
+            logged.update(answer.info)
             if answer.finished:
                 break
     except BaseException as error:

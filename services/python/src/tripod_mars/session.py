@@ -3,6 +3,8 @@
 import atexit
 import threading
 
+from tripod_ray.edge import interface
+
 from . import execution, put
 from .context import Context
 from .errors import NotExecutedError, SessionError, TripodError
@@ -36,6 +38,7 @@ class Session:
         self._is_own = is_own
         self._is_open = True
 
+    @interface
     def execute(self, *tileables, timeout_s=None, priority=0, fuse=False, max_reschedules=None, show_progress=None):
         """Computes all of them as one graph, and answers with them. Those that are there are not computed again.
 
@@ -48,6 +51,7 @@ class Session:
         execution.execute(self, nodes, options)
         return tileables
 
+    @interface
     def fetch(self, *tileables):
         """Their data as a list: arrays of numpy, and frames as `to_pandas` has them. Raises `NotExecutedError`,
         `ChunkLostError`."""
@@ -155,6 +159,7 @@ class Session:
         return f"Session({self.session_id!r})"
 
 
+@interface
 def new_session(
     endpoints=None,
     session_id=None,
@@ -191,6 +196,7 @@ def new_session(
     return made
 
 
+@interface
 def get_default_session():
     """The one that is used where none is given; one is made at the first use, by TRIPOD_ENDPOINTS."""
     with _lock:

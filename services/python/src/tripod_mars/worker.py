@@ -7,6 +7,8 @@ what is in `chunk.operators`; nothing that a graph brings is ever run or unpickl
 from .chunk import layout, operators
 from .chunk.node import Node
 
+__all__ = ["FUNCTION", "register"]
+
 FUNCTION = "tripod.mars.chunk"
 
 

@@ -38,7 +38,8 @@ Invariants:
 | `cancelling` | tasks that are not to run any more |
 | `ending` | what tells a worker to end |
 | `context`, `runtime`, `again` | the running task; the connection; puts of a task that runs again |
-| `errors` | what can go wrong |
+| `progress` | what a call that waits for long waits for |
+| `errors`, `edge` | what can go wrong, and how little of this package it shows |
 """
 
 from .api import (
@@ -102,6 +103,6 @@ __all__ = [
 ]
 
 
-def __dir__():
+def __dir__() -> "list[str]":
     """What programs may use. The modules behind it are found by their names."""
     return list(__all__)

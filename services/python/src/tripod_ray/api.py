@@ -8,7 +8,7 @@ from numbers import Real
 
 from . import needs, runtime, wire
 from .calls import Alone
-from .errors import TripodError
+from .edge import interface
 from .local import STORE_MIB, LocalCluster
 from .process import Process
 from .reference import ObjectRef
@@ -25,6 +25,7 @@ _local = None
 _of_parent = None
 
 
+@interface
 def init(
     address=None,
     *,
@@ -69,10 +70,6 @@ def init(
         process = Process(address, driver=True, node_ip=node_ip, store_address=objstore_address, job=job)
         runtime.connect(process)
         reusables.export_all(process)
-    except TripodError as error:
-        shutdown()
-        # The text says what to do. Where in this package it was noticed, and after what, would only hide it.
-        raise error.with_traceback(None) from None
     except BaseException:
         shutdown()
         raise
@@ -115,6 +112,7 @@ def is_initialized():
     return runtime.connected() is not None
 
 
+@interface
 def put(value):
     """Stores a value in this machine's object store, and answers with its handle."""
     if isinstance(value, ObjectRef):
@@ -122,6 +120,7 @@ def put(value):
     return runtime.process().put(value)
 
 
+@interface
 def get(refs, timeout=None):
     """The value of a handle, or a list of those of a list of handles. `timeout` is in seconds.
 
@@ -134,6 +133,7 @@ def get(refs, timeout=None):
     return runtime.process().get(refs, timeout)
 
 
+@interface
 def wait(refs, num_returns=1, timeout=None):
     """Waits until `num_returns` of the objects are decided: can be had, or never will. Answers with the
     handles that are, at most so many, and with the others, both in their order."""
@@ -147,6 +147,7 @@ def wait(refs, num_returns=1, timeout=None):
     )
 
 
+@interface
 def cancel(ref, grace=5.0):
     """A task is not to run any more; `ref` is the handle of one of its results. One that has not begun does not
     begin. In one that runs `TaskCancelledError` is raised where it is, and its worker's process ends if it has
@@ -165,12 +166,14 @@ def cancel(ref, grace=5.0):
     return runtime.process().cancel(ref, math.ceil(grace * 1000))
 
 
+@interface
 def kill_workers():
     """Ends all workers. Answers whether it was done: not while a task is queued or runs."""
     call = Alone(wire.KILL_WORKERS, wire.KillWorkersRequest())
     return wire.KillWorkersReply.FromString(runtime.process().outbox.ask(call)).success
 
 
+@interface
 def task_info():
     """Failed and running tasks, and how many succeeded."""
     reply = runtime.process().read(wire.TASK_INFO, wire.TaskInfoRequest(), wire.TaskInfoReply)
@@ -181,6 +184,7 @@ def task_info():
     }
 
 
+@interface
 def scheduler_info():
     """The scheduler's state. The lists by object id begin with `base_object`, and the graph with
     `base_operation`, which are 0 until the scheduler has forgotten something. A count of references of -1:

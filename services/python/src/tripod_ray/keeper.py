@@ -36,6 +36,8 @@ _TAIL_BYTES = 2000
 # long has begun well, and what comes later is not in a row.
 RESTARTS_MOST = 5
 _STEADY_S = 60.0
+# The first time in a row its place is taken at once, and then after a pause that doubles.
+_PAUSE_FIRST_S, _PAUSE_MOST_S = 1.0, 16.0
 # How a worker ends whose task was cancelled and did not end: that is not its own fault.
 CANCELLED_STATUS = 86
 
@@ -60,6 +62,11 @@ class _Worker:
         return 0 if time.monotonic() - self.begun >= _STEADY_S else self.restarts
 
 
+def pause_before(restarts):
+    """Seconds before the place of a worker is taken that was taken so often in a row already."""
+    return min(_PAUSE_FIRST_S * 2 ** (restarts - 1), _PAUSE_MOST_S) if restarts else 0.0
+
+
 class Keeper:
     """What was begun, and how it ends."""
 
@@ -71,6 +78,8 @@ class Keeper:
         self._children = []
         self._dev = None
         self._workers = {}
+        # Places of workers that died, by number: when each is taken, and how often in a row that was done then.
+        self._pausing = {}
         self._worker = []
         # Workers listen at ports that the scheduler counts: each cluster needs an address of its own.
         self.host = options.host or _own_address()
@@ -117,12 +126,23 @@ class Keeper:
                 del self._workers[number]
                 what = f"{_ended_by(status)}, {restarts + 1} times in a row, and is not begun again; its log: "
                 what += self._log(f"worker-{number}")
-            else:
-                process = self._begin(f"worker-{number}", self._worker)
-                self._workers[number] = _Worker(process, restarts + (not was_cancelled))
+            elif was_cancelled or not restarts:
+                self._replace(number, restarts + (not was_cancelled))
                 what = f"{_ended_by(status)}; process {self._workers[number].process.pid} takes its place"
+            else:
+                del self._workers[number]
+                pause_s = pause_before(restarts)
+                self._pausing[number] = time.monotonic() + pause_s, restarts + 1
+                what = f"{_ended_by(status)}; another one takes its place in {pause_s:g} s"
             left = f"{len(self._workers)} of {self._options.workers} workers run"
             _say(f"worker {number} (process {worker.process.pid}) {what}; {left}")
+        for number, (due, restarts) in list(self._pausing.items()):
+            if time.monotonic() >= due:
+                del self._pausing[number]
+                self._replace(number, restarts)
+
+    def _replace(self, number, restarts):
+        self._workers[number] = _Worker(self._begin(f"worker-{number}", self._worker), restarts)
 
     def told(self):
         """What the driver needs to know."""

@@ -67,18 +67,32 @@ class LocalCluster:
 
 
 def find_program():
-    """The path of the program `tripod`. Raises `ClusterError`, whose text says what to do."""
+    """The path of the program `tripod`: what TRIPOD_BIN names, that of the package `tripod`, or the one in PATH. Raises
+    `ClusterError`, whose text says what to do."""
     named = os.environ.get(PROGRAM)
-    found = shutil.which(named or "tripod")
+    found = shutil.which(named) if named else _of_package() or shutil.which("tripod")
     if found is not None:
         return found
     what = f"{PROGRAM}={named} is no program" if named else "there is no program `tripod` in PATH"
     raise ClusterError(
         f"no cluster was named, and none can be started on this machine: {what}.\n"
-        "Build it in the checkout with\n"
+        "Install the wheel of `tripod` that has it, or build it in the checkout with\n"
         f"    cargo build --release -p tripod && export {PROGRAM}=$PWD/target/release/tripod\n"
         'or name a cluster that runs: init("HOST:7700,HOST:7700,HOST:7700"), or TRIPOD_ENDPOINTS.'
     )
+
+
+def _of_package():
+    """The program that the package `tripod` has brought along, or None."""
+    try:
+        from tripod import binary
+    except ImportError:
+        # It is not installed, or another package has the name.
+        return None
+    try:
+        return binary()
+    except Exception:  # Whatever it raises, there may be a program in PATH.
+        return None
 
 
 def _flags(of_worker):

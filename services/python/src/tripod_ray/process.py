@@ -21,6 +21,7 @@ from .errors import (
 )
 from .needs import NONE
 from .outbox import Outbox
+from .progress import Waiting, count, late, names
 from .reference import ObjectRef
 from .store import Gets, StoreConnection
 
@@ -31,8 +32,6 @@ _WAIT_SLICE_S = 5.0
 _TTL_FIRST_MS = 3000
 # No worker and no object has it: what is asked of it has no effect.
 _NOBODY = 2**64 - 1
-# Objects that did not come in time, of which an error names so many.
-_NAMED_MOST = 5
 
 _log = logging.getLogger("tripod_ray")
 
@@ -153,15 +152,16 @@ class Process:
     def _get(self, refs, timeout_s):
         self._check()
         end = None if timeout_s is None else time.monotonic() + timeout_s
-        if not self.outbox.await_ids(refs, timeout_s):
+        waiting = Waiting("get")
+        if not self._await_ids(refs, end, waiting):
             unknown = sum(ref._id is None for ref in refs)
             raise GetTimeoutError(
-                f"the scheduler did not accept the tasks of {unknown} of {len(refs)} objects within "
+                f"the scheduler did not accept the tasks of {unknown} of {count(len(refs))} within "
                 f"{timeout_s} s; next: `tripod ray status`"
             )
         gets = Gets(self.store, [ref._id for ref in refs])
         try:
-            self._await_objects(gets, end, timeout_s)
+            self._await_objects(gets, end, timeout_s, waiting)
             return [self.value(gets, place, ref) for place, ref in enumerate(refs)]
         except StoreError as error:
             self.note(error)
@@ -186,17 +186,18 @@ class Process:
         """A handle of an id for which this process owns a reference already."""
         return ObjectRef(self.outbox, objectid)
 
-    def wait(self, refs, count, timeout_s):
-        """The places of the first `count` handles, in their order, whose objects can be had or never will."""
+    def wait(self, refs, wanted, timeout_s):
+        """The places of the first `wanted` handles, in their order, whose objects can be had or never will."""
         with sheltered():
-            return self._wait(refs, count, timeout_s)
+            return self._wait(refs, wanted, timeout_s)
 
-    def _wait(self, refs, count, timeout_s):
+    def _wait(self, refs, wanted, timeout_s):
         self._check()
         end = None if timeout_s is None else time.monotonic() + timeout_s
-        if not self.outbox.await_ids(refs, timeout_s):
+        waiting = Waiting("wait")
+        if not self._await_ids(refs, end, waiting):
             return []
-        request = wire.RayWaitRequest(objectids=[ref._id for ref in refs], at_least=count)
+        request = wire.RayWaitRequest(objectids=[ref._id for ref in refs], at_least=wanted)
         with self.outbox.pausing() if timeout_s != 0 else contextlib.nullcontext():
             while True:
                 left = _WAIT_SLICE_S if end is None else min(_WAIT_SLICE_S, max(0.0, end - time.monotonic()))
@@ -208,9 +209,10 @@ class Process:
                     answer = during(lambda: self.link.call(wire.WAIT, data, attempt_s=attempt_s))
                 reply = wire.RayWaitResponse.FromString(answer)
                 places = [waited.place for waited in reply.objects]
-                if len(places) >= count or (end is not None and time.monotonic() >= end):
-                    return places[:count]
+                if len(places) >= wanted or (end is not None and time.monotonic() >= end):
+                    return places[:wanted]
                 self._check()
+                waiting.say(lambda: _decided(refs, places, wanted))
 
     def read(self, path, request, reply, trailers=None):
         """A call that changes nothing."""
@@ -247,17 +249,29 @@ class Process:
             raise level.told(error) from None
         self._knows_tasks = True
 
-    def _await_objects(self, gets, end, timeout_s):
+    def _await_ids(self, refs, end, waiting):
+        """Whether the scheduler accepts the tasks of all of them by a time."""
+        while not self.outbox.await_ids(refs, waiting.left(end)):
+            if end is not None and time.monotonic() >= end:
+                return False
+            unknown = sum(ref._id is None for ref in refs)
+            waiting.say(lambda: f"the scheduler did not accept the tasks of {unknown} of {count(len(refs))} yet")
+        return True
+
+    def _await_objects(self, gets, end, timeout_s, waiting):
         left = None if end is None else end - time.monotonic()
         if gets.wait(_REQUEST_AFTER_S if left is None else max(0.0, min(_REQUEST_AFTER_S, left))):
             return
         for objectid in gets.missing():
             self.outbox.post(calls.Request(objectid))
         with self.outbox.pausing():
-            if not gets.wait(None if end is None else max(0.0, end - time.monotonic())):
-                missing = gets.missing()
-                gets.cancel()
-                raise GetTimeoutError(_late(missing, len(gets.replies), timeout_s))
+            while not gets.wait(waiting.left(end)):
+                missing, asked = gets.missing(), len(gets.replies)
+                if end is not None and time.monotonic() >= end:
+                    gets.cancel()
+                    text = late(missing, asked, f"within {timeout_s} s")
+                    raise GetTimeoutError(f"{text}; next: `tripod ray tasks`")
+                waiting.say(lambda: late(missing, asked, "yet"))
 
     def _store(self, objectid, packed, run, last):
         """Writes a value; it is readable only after the call `last`, if there is one, was answered. Answers
@@ -358,14 +372,11 @@ class Process:
                 self.on_order()
 
 
-def _late(missing, asked, timeout_s):
-    """Which of the objects that were asked for did not come."""
-    named = ", ".join(f"ObjectRef({objectid})" for objectid in missing[:_NAMED_MOST])
-    if len(missing) > _NAMED_MOST:
-        named += f" and {len(missing) - _NAMED_MOST} more"
-    which = named if asked == 1 else f"{len(missing)} of {asked} objects"
-    rest = "" if asked == 1 else f": {named}"
-    return f"{which} did not come within {timeout_s} s{rest}; next: `tripod ray tasks`"
+def _decided(refs, places, wanted):
+    """How many of the objects that are waited for can be had, or never will, and which cannot yet."""
+    there = set(places)
+    missing = [ref._id for place, ref in enumerate(refs) if place not in there]
+    return f"{len(there)} of {count(len(refs))} can be had, and {wanted} are wanted; not yet: {names(missing)}"
 
 
 def _own_ip(endpoint):

@@ -9,7 +9,9 @@ written by itself, where it is to lie.
 
 from collections.abc import Callable
 from operator import index
-from typing import NamedTuple
+from typing import NamedTuple, Optional
+
+__all__ = ["Function", "RawInput", "RawResult", "find", "names", "register"]
 
 # As the scheduler takes them: what it cannot read at all would end the worker's registration.
 _AXES_MAX = 64
@@ -29,13 +31,13 @@ class RawResult(NamedTuple):
     cluster for who asks about the object without reading it."""
 
     size: int
-    write: Callable
+    write: Callable[[memoryview], object]
     metadata_offset: int
-    shape: tuple
+    shape: "tuple[int, ...]"
     element_type: int
     bytes: int
 
-    def checked(self):
+    def checked(self) -> "RawResult":
         """The same with integers of Python. Raises `TypeError` or `ValueError` if there can be no such object."""
         size, metadata_offset = index(self.size), index(self.metadata_offset)
         element_type, size_bytes = index(self.element_type), index(self.bytes)
@@ -50,10 +52,13 @@ class RawResult(NamedTuple):
         return RawResult(size, self.write, metadata_offset, shape, element_type, size_bytes)
 
 
-_functions = {}
+# Of an argument's bytes and the inputs.
+Function = Callable[[bytes, list[RawInput]], RawResult]
+
+_functions: "dict[str, Function]" = {}
 
 
-def register(name, function):
+def register(name: str, function: Function) -> None:
     """Workers of this process that begin later execute `function(argument: bytes, inputs: list[RawInput]) -> RawResult`
     under the name. An exception is a failed task."""
     if not callable(function):
@@ -61,11 +66,11 @@ def register(name, function):
     _functions[name] = function
 
 
-def find(name):
+def find(name: str) -> "Optional[Function]":
     """The function of a name, or None."""
     return _functions.get(name)
 
 
-def names():
+def names() -> "list[str]":
     """All of them, ascending."""
     return sorted(_functions)

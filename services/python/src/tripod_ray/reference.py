@@ -1,6 +1,7 @@
 """Handles of objects."""
 
 import threading
+from types import GenericAlias
 
 _packing = threading.local()
 
@@ -16,6 +17,9 @@ class ObjectRef:
     # `_id` is None until it is known; `_error` says why it never will be; `_parked` are calls that wait for
     # it.
     __slots__ = ("_id", "_error", "_owner", "_parked", "__weakref__")
+
+    # `ObjectRef[int]`, of a handle of an int, can be written where types are.
+    __class_getitem__ = classmethod(GenericAlias)
 
     def __init__(self, owner, objectid=None):
         """`owner` is the outbox of the process, which is told when the handle ends; a handle of an id that is

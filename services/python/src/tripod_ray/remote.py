@@ -10,6 +10,7 @@ import cloudpickle
 
 from . import layout, needs, runtime, values, wire
 from .calls import Alone
+from .edge import interface
 from .reference import ObjectRef
 from .typed import Typed, Types
 from .values import CALL_MARK
@@ -78,6 +79,7 @@ class RemoteFunction:
             other._num_returns, other._key, other._encoded_key = num_returns, None, None
         return other
 
+    @interface
     def remote(self, *args, **kwargs):
         """Submits a task and answers at once: with a handle, a list of handles if there are several results,
         or None if there is none. Arguments that are handles are replaced by their values; the task waits for

@@ -17,6 +17,11 @@ from .grouping import GroupBy
 __all__ = ["DataFrame", "GroupBy", "execute", "fetch", "read_csv", "read_parquet"]
 
 
+def __dir__():
+    """What programs may use. The modules behind it are found by their names."""
+    return list(__all__)
+
+
 def read_csv(source_files, columns=None, dtype=None, chunk_bytes=None, sample_rows=source.SAMPLE_ROWS):
     """Files of CSV with a line of names, which this program reads and sends: a path, a pattern, several of them, or bytes.
     Files are cut into chunks of `chunk_bytes`, 512 KiB at most. Types are guessed from the first `sample_rows` of the first

@@ -11,6 +11,19 @@ from .. import dtypes
 from ..errors import UnsupportedError
 from .base import check_shape, chunking, make
 
+__all__ = [
+    "RandomState",
+    "default_rng",
+    "normal",
+    "rand",
+    "randn",
+    "random",
+    "random_sample",
+    "seed",
+    "standard_normal",
+    "uniform",
+]
+
 
 class RandomState:
     """A sequence of seeds, one for each tensor."""

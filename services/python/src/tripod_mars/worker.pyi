@@ -1,0 +1,3 @@
+FUNCTION: str
+
+def register() -> None: ...
