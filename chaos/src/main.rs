@@ -18,7 +18,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// The status of a run that proves nothing, because the harness failed.
 const HARNESS_FAILED: u8 = 3;
 
-/// Hard times for a cluster, judged and measured.
+/// Fault injection and consistency checking for Tripod clusters.
 #[derive(Parser)]
 #[command(name = "tripod-chaos", version)]
 struct Arguments {

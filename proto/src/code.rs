@@ -53,7 +53,7 @@ catalogue! {
     TfConfig = 1106, "tf-config", "TF_CONFIG cannot be used as it is";
     CodeUnknown = 1107, "code-unknown", "there is no such error code";
     ConfigUnreadable = 1201, "config-unreadable", "the configuration file cannot be read";
-    ConfigSyntax = 1202, "config-syntax", "the configuration file is no TOML";
+    ConfigSyntax = 1202, "config-syntax", "the configuration file is not valid TOML";
     ConfigKey = 1203, "config-key", "there is no setting of that name";
     ConfigValue = 1204, "config-value", "a setting has a value that is not legal";
     ConfigMissing = 1205, "config-missing", "a setting is missing";

@@ -106,7 +106,7 @@ pub(crate) enum Command {
     Dev(cmd::dev::DevArgs),
     /// Run one node
     Server(Box<cmd::server::ServerArgs>),
-    /// Run a proxy beside the clients of this machine, so that none of them notices a node's end
+    /// Run a proxy beside the clients of this machine, so that they do not notice when a node fails
     Agent(Box<cmd::agent::AgentArgs>),
     /// Run a program as one task of a job, with an agent of its own
     Run(Box<cmd::run::RunArgs>),
@@ -158,10 +158,10 @@ pub(crate) enum Command {
     Config(cmd::config::ConfigCommand),
     /// Look whether this machine is fit for a node, before one is started
     Preflight(Box<cmd::preflight::PreflightArgs>),
-    /// Tell which metrics a node has
+    /// List the metrics that a node exports
     #[command(subcommand)]
     Metrics(cmd::metrics::MetricsCommand),
-    /// Tell what an error code means, and what to do
+    /// Show what an error code means, and what to do
     Explain(cmd::explain::ExplainArgs),
     /// Print a script that lets a shell complete commands and flags
     Completion {

@@ -137,7 +137,8 @@ impl<'a> ConfigFile<'a> {
         let table: Table = text.parse().map_err(|error: toml::de::Error| {
             let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
             let what = error.message().lines().collect::<Vec<_>>().join(", ");
-            let told = format_args!("line {line} is no TOML: {what}; write `key = value`, text in quotes");
+            let told =
+                format_args!("line {line} is not valid TOML: {what}; write `key = value`, text in quotes");
             failure(Code::ConfigSyntax, path, told)
         })?;
         let mut flags = Vec::new();

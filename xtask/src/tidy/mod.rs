@@ -5,10 +5,12 @@ mod blanks;
 mod decisions;
 mod length;
 mod licence;
+mod links;
 pub(crate) mod mask;
 mod named;
 mod paths;
 mod purity;
+mod summary;
 mod walk;
 
 use std::path::Path;
@@ -21,7 +23,8 @@ use anyhow::{Result, bail};
 /// Every file that breaks a rule, with its line where there is one.
 pub(crate) fn check(root: &Path) -> Result<()> {
     let mut wrong = Vec::new();
-    for file in walk::text_files(root)? {
+    let files = walk::text_files(root)?;
+    for file in &files {
         if file.is_rust() {
             match length::check(&file.text) {
                 length::Verdict::Fine => {}
@@ -33,15 +36,17 @@ pub(crate) fn check(root: &Path) -> Result<()> {
                 }
             }
         }
-        let mut complaints = blanks::check(&file);
-        complaints.extend(named::check(root, &file));
-        complaints.extend(paths::check(&file));
-        complaints.extend(purity::check(&file));
-        complaints.extend(licence::check_manifest(&file));
+        let mut complaints = blanks::check(file);
+        complaints.extend(links::check(root, file));
+        complaints.extend(named::check(root, file));
+        complaints.extend(paths::check(file));
+        complaints.extend(purity::check(file));
+        complaints.extend(licence::check_manifest(file));
         wrong.extend(complaints.into_iter().map(|complaint| format!("{}:{complaint}", file.path)));
     }
     wrong.extend(decisions::check(root)?);
     wrong.extend(licence::check_texts(root)?);
+    wrong.extend(summary::check(root, &files)?);
     wrong.extend(crate::mutants::check(root));
     if !wrong.is_empty() {
         bail!("{} untidy places:\n  {}", wrong.len(), wrong.join("\n  "));

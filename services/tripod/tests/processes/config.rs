@@ -54,8 +54,8 @@ fn a_bad_file_is_refused_with_one_line_that_names_file_and_key() {
     let file = folder.path().join("server.toml");
     let least = "data = \"d\"\nclient = \"a:1\"\npeer = \"a:2\"\nhttp = \"a:3\"\ninitial = \"1=a:2\"\n";
     let cases = [
-        ("node = 1\nnode = 2\n", "line 2 is no TOML: duplicate key"),
-        ("node = \n", "line 1 is no TOML"),
+        ("node = 1\nnode = 2\n", "line 2 is not valid TOML: duplicate key"),
+        ("node = \n", "line 1 is not valid TOML"),
         ("nodes = 1\n", "there is no key `nodes`; the nearest is `node`;"),
         ("config = \"other.toml\"\n", "there is no key `config`"),
         ("exit-with-parent = true\n", "there is no key `exit-with-parent`"),

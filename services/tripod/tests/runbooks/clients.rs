@@ -10,7 +10,11 @@ use crate::site::Site;
 
 /// Each page with its commands that are typed elsewhere, by how they begin.
 const PAGES: [(&str, &str, &[&str]); 7] = [
-    ("README.md", include_str!("../../../../README.md"), &["cargo "]),
+    (
+        "README.md",
+        include_str!("../../../../README.md"),
+        &["cargo ", "tripod dev ", "tripod run --job demo "],
+    ),
     ("jax.md", include_str!("../../../../docs/clients/jax.md"), &[]),
     ("tensorflow.md", include_str!("../../../../docs/clients/tensorflow.md"), &[]),
     ("mars.md", include_str!("../../../../docs/clients/mars.md"), &["tripod dev ", "tripod objstore "]),

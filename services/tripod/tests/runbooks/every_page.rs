@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 /// Each page, and the test that types it.
-const TYPED: [(&str, &str); 19] = [
+const TYPED: [(&str, &str); 20] = [
     ("README.md", "services/tripod/tests/runbooks/clients.rs"),
     ("docs/clients/jax.md", "services/tripod/tests/runbooks/clients.rs"),
     ("docs/clients/mars.md", "services/tripod/tests/runbooks/clients.rs"),
@@ -25,6 +25,7 @@ const TYPED: [(&str, &str); 19] = [
     ("docs/runbooks/scheduled-backups.md", "services/tripod/tests/runbooks/scheduled_backups.rs"),
     ("docs/runbooks/tasks.md", "services/tripod/tests/runbooks/clients.rs"),
     ("docs/runbooks/unreadable-entry.md", "services/tripod/tests/runbooks/unreadable_entry.rs"),
+    ("docs/tutorial.md", "services/tripod/tests/runbooks/tutorial.rs"),
 ];
 
 /// Pages whose commands print nothing while all is well, or only what depends on where nodes are.
@@ -41,7 +42,7 @@ fn root() -> &'static Path {
 
 #[test]
 fn every_page_of_commands_is_typed_by_a_test() {
-    let mut pages = BTreeSet::from(["README.md".to_owned()]);
+    let mut pages = BTreeSet::from(["README.md", "docs/tutorial.md"].map(str::to_owned));
     for folder in ["docs/clients", "docs/runbooks"] {
         for entry in fs::read_dir(root().join(folder)).expect("a folder of pages") {
             let name = entry.expect("an entry").file_name().into_string().expect("a name");

@@ -21,4 +21,5 @@ mod scale_mindspore_servers;
 mod scheduled_backups;
 mod screen;
 mod site;
+mod tutorial;
 mod unreadable_entry;
