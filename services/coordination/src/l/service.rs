@@ -39,9 +39,7 @@ impl Service {
         // The port's job was found on this node, and its specification never changes.
         let patience = gateway.read(Consistency::Local, |state| state.runtime_patience(caller.job)).await;
         let reply = match patience {
-            Ok(Some(patience)) => {
-                decode(caller, request.get_ref(), patience).call(caller, gateway.clone()).await
-            }
+            Ok(Some(patience)) => decode(caller, request.get_ref(), patience).call(caller, gateway).await,
             Ok(None) => Ok(Err(Fault::JobUnknown { name: None })),
             Err(outage) => Err(outage),
         };

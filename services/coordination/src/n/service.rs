@@ -49,8 +49,7 @@ impl Service {
         &self,
         request: Request<pb::GetKeyValueRequest>,
     ) -> Outcome<pb::GetKeyValueResponse> {
-        let asked = request.get_ref().key.clone();
-        self.front.wait(request, decode::get, |answer| encode::got(asked, answer)).await
+        self.front.wait(request, decode::get, |asked, answer| encode::got(asked.key, answer)).await
     }
 
     pub(crate) async fn try_get(
@@ -97,7 +96,7 @@ impl CoordinationService for Service {
     }
 
     async fn watch_tasks(&self, request: Request<pb::WatchTasksRequest>) -> Outcome<pb::WatchTasksResponse> {
-        self.front.wait(request, decode::watch, encode::tasks).await
+        self.front.wait(request, decode::watch, |_, answer| encode::tasks(answer)).await
     }
 
     async fn insert_key_value(

@@ -85,8 +85,7 @@ impl Service {
         &self,
         request: Request<pb::GetKeyValueRequest>,
     ) -> Outcome<pb::GetKeyValueResponse> {
-        let asked = request.get_ref().key.clone();
-        self.front.wait(request, decode::get, |answer| encode::got(asked, answer)).await
+        self.front.wait(request, decode::get, |asked, answer| encode::got(asked.key, answer)).await
     }
 
     pub(crate) async fn try_get(
@@ -173,8 +172,9 @@ impl CoordinationService for Service {
         request: Request<pb::WatchJobStateRequest>,
     ) -> Outcome<pb::WatchJobStateResponse> {
         let (front, request) = self.enter(request).await;
-        let group = request.get_ref().job_name.clone();
-        front.wait(request, decode::watch, |answer| encode::watched(answer, &group, front.voice())).await
+        let watched =
+            |asked: pb::WatchJobStateRequest, answer| encode::watched(answer, &asked.job_name, front.voice());
+        front.wait(request, decode::watch, watched).await
     }
 
     async fn insert_key_value(
