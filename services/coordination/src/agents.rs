@@ -13,11 +13,8 @@ use tonic::{Request, Response, Status, async_trait};
 use tripod_gateway::{Consistency, Gateway, JobBinding};
 use tripod_port::Stopping;
 use tripod_proto::metadata;
-use tripod_proto::tensorflow::coordination_service_server::CoordinationService as ServiceT;
 use tripod_proto::tripod::v1 as pb;
 use tripod_proto::tripod::v1::agents_server::Agents;
-use tripod_proto::xla::coordination::coordination_service_server::CoordinationService as ServiceN;
-use tripod_proto::xla::distributed_runtime_service_server::DistributedRuntimeService as ServiceL;
 use tripod_state::ids::NodeId;
 use tripod_state::job::DEFAULT_JOB;
 use tripod_state::limits::TIMEOUT_MS_MAX;
@@ -139,9 +136,9 @@ impl Dialects {
         }
         let deadline_ms = beat.deadline_ms;
         match beat.path.as_str() {
-            HEARTBEAT_N => judged(beat.message, deadline_ms, |request| self.n.heartbeat(request)).await,
-            HEARTBEAT_T => judged(beat.message, deadline_ms, |request| self.t.heartbeat(request)).await,
-            HEARTBEAT_L => judged(beat.message, deadline_ms, |request| self.l.heartbeat(request)).await,
+            HEARTBEAT_N => judged(beat.message, deadline_ms, |request| self.n.beat(request)).await,
+            HEARTBEAT_T => judged(beat.message, deadline_ms, |request| self.t.beat(request)).await,
+            HEARTBEAT_L => judged(beat.message, deadline_ms, |request| self.l.beat(request)).await,
             path => refused(&Status::unimplemented(format!("{path} is no heartbeat"))),
         }
     }

@@ -1,6 +1,7 @@
 //! The way from a request to the cluster and back, shared by all dialects: who calls, decode, ask,
 //! encode. A dialect gives the two ends.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use prost::Message;
@@ -45,14 +46,18 @@ const COMPRESSION: &str = "grpc-encoding";
 /// The outcome of a call.
 pub(crate) type Outcome<T> = Result<Response<T>, Status>;
 
-/// A gateway as one dialect of one port sees it.
+/// A gateway as one dialect of one port sees it. Cheap to clone: calls of dialect T have one each.
 #[derive(Clone)]
 pub(crate) struct Front {
+    shared: Arc<Shared>,
+    /// By which the caller of one call knows tasks.
+    names: Names,
+}
+
+struct Shared {
     gateway: Gateway,
     binding: JobBinding,
     dialect: Dialect,
-    /// By which the caller of one call knows tasks.
-    names: Names,
 }
 
 /// The job of a call, or the refusal that names the missing one: noted with the request, so that it is
@@ -62,7 +67,7 @@ struct Found(Result<JobId, Fault>);
 
 impl Front {
     pub(crate) fn new(gateway: Gateway, binding: JobBinding, dialect: Dialect) -> Self {
-        Self { gateway, binding, dialect, names: Names::default() }
+        Self { shared: Arc::new(Shared { gateway, binding, dialect }), names: Names::default() }
     }
 
     /// A call that is a command: replicates it and waits for its outcome.
@@ -92,7 +97,7 @@ impl Front {
         let (life, reply) = self.ask(&request, decode).await?;
         if let (Some(life), Ok(Ok(_))) = (life, &reply) {
             life.heard(&request);
-            presence::follow(&self.gateway, &request, life);
+            presence::follow(&self.shared.gateway, &request, life);
         }
         self.answer(reply, encode)
     }
@@ -110,7 +115,7 @@ impl Front {
         let caller = self.caller(request).await?;
         let command = decode(caller, request.get_ref());
         let life = Life::of(&command).filter(|_| !caller.lasting);
-        Ok((life, caller.call(&self.gateway, command).await))
+        Ok((life, caller.call(&self.shared.gateway, command).await))
     }
 
     /// What an agent tells of the connection of a task that has registered so. Gives whether it is to tell it again.
@@ -125,7 +130,7 @@ impl Front {
     {
         let command = decode(self.caller(request).await?, request.get_ref());
         match Life::of(&command) {
-            Some(life) => Ok(life.tell(&self.gateway, connection, gone).await),
+            Some(life) => Ok(life.tell(&self.shared.gateway, connection, gone).await),
             None => Ok(false),
         }
     }
@@ -135,13 +140,16 @@ impl Front {
         &self,
         request: Request<M>,
         decode: impl FnOnce(Caller, &M) -> Ticket + Send,
-        encode: impl FnOnce(Answer) -> Result<R, Status> + Send,
+        encode: impl FnOnce(M, Answer) -> Result<R, Status> + Send,
     ) -> Outcome<R>
     where
         M: Message,
     {
         let ticket = decode(self.caller(&request).await?, request.get_ref());
-        self.answer(self.gateway.wait(ticket).await, encode)
+        // A call may wait for hours, and needs its headers no more.
+        let asked = request.into_inner();
+        let reply = self.shared.gateway.wait(ticket).await;
+        self.answer(reply, |answer| encode(asked, answer))
     }
 
     /// A heartbeat, which stays out of the log.
@@ -156,7 +164,7 @@ impl Front {
     {
         let (scope, task, incarnation) = decode(self.caller(&request).await?, request.get_ref());
         let interval = self.interval(&request);
-        let reply = self.gateway.heartbeat(scope, task, incarnation, interval).await;
+        let reply = self.shared.gateway.heartbeat(scope, task, incarnation, interval).await;
         if let (Ok(Ok(_)), Some(calls)) = (&reply, CallContext::connection_calls(request.extensions())) {
             calls.kept::<Speakers>().heard(scope.job, task, incarnation);
         }
@@ -166,7 +174,7 @@ impl Front {
     /// When the client of a heartbeat sends the next one: clients of N and T wait for an answer that long, and no
     /// longer. Those of L wait for two minutes, however often they send heartbeats.
     fn interval<M>(&self, request: &Request<M>) -> Option<DurationMs> {
-        if self.dialect == Dialect::L {
+        if self.shared.dialect == Dialect::L {
             return None;
         }
         let given = deadline::given(request.metadata().as_ref())?;
@@ -186,7 +194,7 @@ impl Front {
     {
         let caller = self.caller(&request).await?;
         let asked = request.into_inner();
-        match self.gateway.read(Consistency::Linearizable, |state| look(state, caller, &asked)).await {
+        match self.shared.gateway.read(Consistency::Linearizable, |state| look(state, caller, &asked)).await {
             Ok(Ok(found)) => Ok(Response::new(encode(asked, found))),
             Ok(Err(fault)) => Err(self.refuse(&fault)),
             Err(outage) => Err(status::of_outage(&outage)),
@@ -208,7 +216,7 @@ impl Front {
         let caller = self.caller(&request).await?;
         let sizes =
             |state: &State| (state.sizes(caller.job).0, state.job(caller.job).map(|job| job.key_bytes));
-        let sizes = self.gateway.read(Consistency::Local, sizes).await;
+        let sizes = self.shared.gateway.read(Consistency::Local, sizes).await;
         let (keys, bytes) = sizes.map_err(|outage| status::of_outage(&outage))?;
         let making = match CallContext::bytes(request.extensions()) {
             Some(call) if bytes.unwrap_or_default() > MADE_AT_ONCE => {
@@ -221,7 +229,7 @@ impl Front {
         } else {
             let asked = request.into_inner();
             let look = move |_, state: &State| look(state, caller, &asked);
-            match self.gateway.read_aside(Consistency::Linearizable, look).await {
+            match self.shared.gateway.read_aside(Consistency::Linearizable, look).await {
                 Ok(Ok(found)) => Response::new(encode(found)),
                 Ok(Err(fault)) => return Err(self.refuse(&fault)),
                 Err(outage) => return Err(status::of_outage(&outage)),
@@ -283,7 +291,7 @@ impl Front {
     where
         M: Message,
     {
-        let ask = |caller: Caller| caller.call(&self.gateway, decode(caller, request.get_ref()));
+        let ask = |caller: Caller| caller.call(&self.shared.gateway, decode(caller, request.get_ref()));
         if caller.lasting {
             return Some(ask(caller).await);
         }
@@ -308,7 +316,7 @@ impl Front {
             if let Ok(job) = found {
                 let look = |state: &State| state.job_spec(job).map(Names::of);
                 // A job's specification never changes, so this node's word is enough.
-                let names = self.gateway.read(Consistency::Local, look).await;
+                let names = self.shared.gateway.read(Consistency::Local, look).await;
                 front.names = names.ok().flatten().unwrap_or_default();
             }
             request.extensions_mut().insert(Found(found));
@@ -321,11 +329,11 @@ impl Front {
     }
 
     pub(crate) fn voice(&self) -> Voice<'_> {
-        Voice::new(self.dialect, &self.names)
+        Voice::new(self.shared.dialect, &self.names)
     }
 
     pub(crate) fn gateway(&self) -> &Gateway {
-        &self.gateway
+        &self.shared.gateway
     }
 
     pub(crate) async fn caller<M>(&self, request: &Request<M>) -> Result<Caller, Status>
@@ -357,7 +365,7 @@ impl Front {
         }
         let wanted = caller::job_name(request.metadata());
         let label = request.extensions().get::<Label>().map(|Label(label)| label.as_str());
-        self.binding.find(&self.gateway, wanted, label).await
+        self.shared.binding.find(&self.shared.gateway, wanted, label).await
     }
 
     pub(crate) fn answer<R>(

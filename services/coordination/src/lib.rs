@@ -47,6 +47,7 @@
 //! | `payload` | payload bytes and the trailer that carries them |
 //! | `manners` | how each call may end when its node stops |
 //! | `routes` | all dialects as the routes of one port |
+//! | `direct` | the same past the router: calls that are made often, in one piece |
 //! | `front_end` | the protocol as the binary composes it |
 
 mod agents;
@@ -54,6 +55,7 @@ mod answer;
 mod attempt;
 mod caller;
 mod dialect;
+mod direct;
 mod foreign;
 mod front;
 mod front_end;

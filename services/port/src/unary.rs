@@ -5,7 +5,8 @@
 //! the service that was generated, whose every refusal and text stays the only one.
 
 use std::collections::VecDeque;
-use std::future::poll_fn;
+use std::convert::Infallible;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -16,6 +17,7 @@ use prost::Message;
 use tonic::Status;
 
 use crate::bodies::{AnswerBody, Whole};
+use crate::overlong::MESSAGE_BYTES_MAX;
 
 /// gRPC's head of a message: whether it is compressed, and its length in four bytes.
 const HEAD_BYTES: usize = 5;
@@ -30,47 +32,72 @@ pub struct Begun<B> {
     rest: B,
 }
 
-/// The message of a request, if it has come in one frame, uncompressed, and nothing else comes.
+/// Has a call that is plain answered by `own`, and any other by the service that was generated.
+pub async fn call<M, R, B, Own, Generated>(
+    request: Request<B>,
+    own: impl FnOnce(tonic::Request<M>) -> Own,
+    generated: impl FnOnce(Request<Begun<B>>) -> Generated,
+) -> Response<AnswerBody>
+where
+    M: Message + Default,
+    R: Message,
+    B: Body<Data = Bytes, Error = Status> + Unpin,
+    Own: Future<Output = Result<tonic::Response<R>, Status>>,
+    Generated: Future<Output = Result<Response<tonic::body::Body>, Infallible>>,
+{
+    match read(request).await {
+        Ok(request) => answer(own(tonic::Request::from_http(request)).await),
+        Err(request) => match generated(request).await {
+            Ok(answer) => answer.map(AnswerBody::Other),
+            Err(never) => match never {},
+        },
+    }
+}
+
+/// The request with its message, if that has come in one frame, uncompressed, and nothing else comes.
 ///
 /// # Errors
 /// The request as if nothing had been read: it is to be served by the service that was generated.
-pub async fn read<M, B>(request: Request<B>) -> Result<M, Request<Begun<B>>>
+pub(crate) async fn read<M, B>(request: Request<B>) -> Result<Request<M>, Request<Begun<B>>>
 where
     M: Message + Default,
     B: Body<Data = Bytes, Error = Status> + Unpin,
 {
     let (parts, mut body) = request.into_parts();
-    let is_packed = parts.headers.contains_key(COMPRESSION);
-    let given_back = move |read: Vec<Result<Frame<Bytes>, Status>>, rest| {
+    let given_back = |parts, read: Vec<Result<Frame<Bytes>, Status>>, rest| {
         Request::from_parts(parts, Begun { read: read.into(), rest })
     };
-    if is_packed {
-        return Err(given_back(Vec::new(), body));
+    if parts.headers.contains_key(COMPRESSION) {
+        return Err(given_back(parts, Vec::new(), body));
     }
     let data = match next(&mut body).await {
         Some(Ok(frame)) => match frame.into_data() {
             Ok(data) => data,
-            Err(frame) => return Err(given_back(vec![Ok(frame)], body)),
+            Err(frame) => return Err(given_back(parts, vec![Ok(frame)], body)),
         },
-        other => return Err(given_back(other.into_iter().collect(), body)),
+        other => return Err(given_back(parts, other.into_iter().collect(), body)),
     };
-    let Some(message) = message_of(&data) else { return Err(given_back(vec![Ok(Frame::data(data))], body)) };
+    let Some(message) = message_of(&data) else {
+        return Err(given_back(parts, vec![Ok(Frame::data(data))], body));
+    };
     while !body.is_end_stream() {
         match next(&mut body).await {
             None => break,
             // Some clients end a request by a frame of its own.
             Some(Ok(frame)) if frame.data_ref().is_some_and(Bytes::is_empty) => {}
-            Some(other) => return Err(given_back(vec![Ok(Frame::data(data)), other], body)),
+            Some(other) => return Err(given_back(parts, vec![Ok(Frame::data(data)), other], body)),
         }
     }
-    M::decode(message).map_err(|_| given_back(vec![Ok(Frame::data(data))], body))
+    match M::decode(message) {
+        Ok(message) => Ok(Request::from_parts(parts, message)),
+        Err(_) => Err(given_back(parts, vec![Ok(Frame::data(data))], body)),
+    }
 }
 
 /// The answer to a call that was [`read`].
-#[must_use]
-pub fn answer<M: Message>(answer: Result<M, Status>) -> Response<AnswerBody> {
-    let message = match answer {
-        Ok(message) => message,
+pub(crate) fn answer<M: Message>(answer: Result<tonic::Response<M>, Status>) -> Response<AnswerBody> {
+    let (metadata, message, extensions) = match answer {
+        Ok(answer) => answer.into_parts(),
         Err(status) => return status.into_http(),
     };
     let length = message.encoded_len();
@@ -84,6 +111,8 @@ pub fn answer<M: Message>(answer: Result<M, Status>) -> Response<AnswerBody> {
     message.encode_raw(&mut bytes);
     let mut response = Response::new(AnswerBody::Whole(Whole::of(bytes.freeze())));
     *response.version_mut() = http::Version::HTTP_2;
+    *response.headers_mut() = metadata.into_headers();
+    *response.extensions_mut() = extensions;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
     response
 }
@@ -100,7 +129,9 @@ fn message_of(data: &Bytes) -> Option<Bytes> {
     let (head, message) = data.split_at_checked(HEAD_BYTES)?;
     let (&[flag], length) = head.split_first_chunk()?;
     let length = u32::from_be_bytes(length.try_into().ok()?);
-    let is_whole = flag == 0 && u32::try_from(message.len()) == Ok(length);
+    // Whoever takes less than such a message refuses the rest of it by itself.
+    let is_whole =
+        flag == 0 && message.len() <= MESSAGE_BYTES_MAX && u32::try_from(message.len()) == Ok(length);
     is_whole.then(|| data.slice(HEAD_BYTES..))
 }
 
@@ -168,14 +199,24 @@ mod tests {
         bytes
     }
 
+    fn request(frames: Vec<Result<Frame<Bytes>, Status>>) -> Request<Scripted> {
+        Request::builder().uri("/a.B/C").header("x-job", "train").body(Scripted(frames.into())).unwrap()
+    }
+
     fn read_now(frames: Vec<Result<Frame<Bytes>, Status>>) -> Result<String, Request<Begun<Scripted>>> {
-        let request = Request::builder().uri("/a.B/C").body(Scripted(frames.into())).unwrap();
-        read(request).now_or_never().expect("nothing is waited for")
+        let read = read(request(frames)).now_or_never().expect("nothing is waited for");
+        read.map(|request| {
+            assert_eq!(request.headers()["x-job"], "train");
+            request.into_body()
+        })
     }
 
     /// Everything that is left, as text.
     fn drained(request: Request<Begun<Scripted>>) -> String {
-        assert_eq!(request.uri().path(), "/a.B/C");
+        assert_eq!(
+            (request.uri().path(), &request.headers()["x-job"]),
+            ("/a.B/C", &"train".parse().unwrap())
+        );
         let mut body = request.into_body();
         let mut seen = Vec::new();
         while let Some(frame) = next(&mut body).now_or_never().expect("nothing is waited for") {
@@ -219,8 +260,45 @@ mod tests {
     }
 
     #[test]
+    fn a_message_that_no_service_takes_is_given_back() {
+        let longest = |bytes: usize| {
+            let mut data = vec![0; HEAD_BYTES + bytes];
+            data[1..HEAD_BYTES].copy_from_slice(&u32::try_from(bytes).unwrap().to_be_bytes());
+            message_of(&data.into())
+        };
+        assert!(longest(MESSAGE_BYTES_MAX).is_some() && longest(MESSAGE_BYTES_MAX + 1).is_none());
+    }
+
+    #[test]
+    fn a_plain_call_is_made_with_its_metadata_and_any_other_goes_to_the_service_that_was_generated() {
+        let told = |frames| {
+            let own = |request: tonic::Request<String>| async move {
+                let job = request.metadata().get("x-job").cloned().expect("it was sent");
+                let mut answer = tonic::Response::new(request.into_inner());
+                answer.metadata_mut().insert("x-job", job);
+                answer.extensions_mut().insert("kept");
+                Ok(answer)
+            };
+            let generated = |request| async move {
+                let mut answer = Response::new(tonic::body::Body::empty());
+                let left = drained(request).parse().expect("what is left can be said in a header");
+                answer.headers_mut().insert("x-left", left);
+                Ok(answer)
+            };
+            let answer = call(request(frames), own, generated).now_or_never();
+            answer.expect("nothing is waited for")
+        };
+        let own = told(vec![data(message("hello"))]);
+        assert_eq!((own.headers().len(), &own.headers()["x-job"]), (2, &"train".parse().unwrap()));
+        assert_eq!(own.extensions().get::<&str>(), Some(&"kept"));
+        assert!(matches!(own.body(), AnswerBody::Whole(_)));
+        let other = told(vec![data(vec![0, 1])]);
+        assert!(other.headers()["x-left"].to_str().unwrap().contains("Data"), "{other:?}");
+    }
+
+    #[test]
     fn an_answer_is_a_message_and_then_the_word_that_all_is_well() {
-        let response = answer(Ok("hello".to_owned()));
+        let response = answer(Ok(tonic::Response::new("hello".to_owned())));
         assert_eq!(response.headers()["content-type"], "application/grpc");
         let mut body = response.into_body();
         let mut frame = || poll_fn(|context| Pin::new(&mut body).poll_frame(context)).now_or_never().unwrap();

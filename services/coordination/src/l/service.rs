@@ -39,13 +39,42 @@ impl Service {
         // The port's job was found on this node, and its specification never changes.
         let patience = gateway.read(Consistency::Local, |state| state.runtime_patience(caller.job)).await;
         let reply = match patience {
-            Ok(Some(patience)) => {
-                decode(caller, request.get_ref(), patience).call(caller, gateway.clone()).await
-            }
+            Ok(Some(patience)) => decode(caller, request.get_ref(), patience).call(caller, gateway).await,
             Ok(None) => Ok(Err(Fault::JobUnknown { name: None })),
             Err(outage) => Err(outage),
         };
         self.front.answer(reply, encode)
+    }
+}
+
+// The calls that are made often, of which nothing is boxed here.
+impl Service {
+    pub(crate) async fn beat(
+        &self,
+        request: Request<pb::HeartbeatRequest>,
+    ) -> Outcome<pb::HeartbeatResponse> {
+        self.front.heartbeat(request, decode::heartbeat, encode::beat).await
+    }
+
+    pub(crate) async fn get(
+        &self,
+        request: Request<pb::KeyValueGetRequest>,
+    ) -> Outcome<pb::KeyValueGetResponse> {
+        self.held(request, decode::get, encode::got).await
+    }
+
+    pub(crate) async fn set(
+        &self,
+        request: Request<pb::KeyValueSetRequest>,
+    ) -> Outcome<pb::KeyValueSetResponse> {
+        self.front.command(request, decode::set, answer::done).await
+    }
+
+    pub(crate) async fn arrive(
+        &self,
+        request: Request<pb::WaitAtBarrierRequest>,
+    ) -> Outcome<pb::WaitAtBarrierResponse> {
+        self.held(request, decode::barrier, answer::done).await
     }
 }
 
@@ -70,7 +99,7 @@ impl DistributedRuntimeService for Service {
     }
 
     async fn heartbeat(&self, request: Request<pb::HeartbeatRequest>) -> Outcome<pb::HeartbeatResponse> {
-        self.front.heartbeat(request, decode::heartbeat, encode::beat).await
+        self.beat(request).await
     }
 
     async fn shutdown(&self, request: Request<pb::ShutdownRequest>) -> Outcome<pb::ShutdownResponse> {
@@ -81,20 +110,20 @@ impl DistributedRuntimeService for Service {
         &self,
         request: Request<pb::KeyValueGetRequest>,
     ) -> Outcome<pb::KeyValueGetResponse> {
-        self.held(request, decode::get, encode::got).await
+        self.get(request).await
     }
 
     async fn key_value_set(
         &self,
         request: Request<pb::KeyValueSetRequest>,
     ) -> Outcome<pb::KeyValueSetResponse> {
-        self.front.command(request, decode::set, answer::done).await
+        self.set(request).await
     }
 
     async fn wait_at_barrier(
         &self,
         request: Request<pb::WaitAtBarrierRequest>,
     ) -> Outcome<pb::WaitAtBarrierResponse> {
-        self.held(request, decode::barrier, answer::done).await
+        self.arrive(request).await
     }
 }

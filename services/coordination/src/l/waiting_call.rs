@@ -40,22 +40,23 @@ impl WaitingCall {
     ///
     /// # Errors
     /// [`Outage`].
-    pub(super) async fn call(self, caller: Caller, gateway: Gateway) -> Result<Reply, Outage> {
+    pub(super) async fn call(self, caller: Caller, gateway: &Gateway) -> Result<Reply, Outage> {
         match self.over {
             // A task that nobody aborts is lost only with the whole process.
             Over::Command(_) => {
-                let run = CallerConnection::carried(self.run(caller, gateway));
-                tokio::spawn(run).await.unwrap_or(Err(Outage::Stopping))
+                let gateway = gateway.clone();
+                let run = async move { self.run(caller, &gateway).await };
+                tokio::spawn(CallerConnection::carried(run)).await.unwrap_or(Err(Outage::Stopping))
             }
             Over::Fault(_) => self.run(caller, gateway).await,
         }
     }
 
-    async fn run(self, caller: Caller, gateway: Gateway) -> Result<Reply, Outage> {
+    async fn run(self, caller: Caller, gateway: &Gateway) -> Result<Reply, Outage> {
         let patience = Duration::from_millis(u64::try_from(self.patience_ms).unwrap_or(0));
         let deadline = Instant::now() + patience;
         let begun = match self.begin {
-            Begin::Command(command) => caller.submit(&gateway, Command::Runtime(command)).await?,
+            Begin::Command(command) => caller.submit(gateway, Command::Runtime(command)).await?,
             Begin::Key(scope, key) => {
                 gateway.read(Consistency::Linearizable, |state| state.runtime_value(scope, &key)).await?
             }

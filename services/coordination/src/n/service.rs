@@ -29,6 +29,52 @@ impl Service {
     }
 }
 
+// The calls that are made often, of which nothing is boxed here.
+impl Service {
+    pub(crate) async fn beat(
+        &self,
+        request: Request<pb::HeartbeatRequest>,
+    ) -> Outcome<pb::HeartbeatResponse> {
+        self.front.heartbeat(request, decode::heartbeat, encode::beat).await
+    }
+
+    pub(crate) async fn insert(
+        &self,
+        request: Request<pb::InsertKeyValueRequest>,
+    ) -> Outcome<pb::InsertKeyValueResponse> {
+        self.front.command(request, decode::insert, answer::done).await
+    }
+
+    pub(crate) async fn get(
+        &self,
+        request: Request<pb::GetKeyValueRequest>,
+    ) -> Outcome<pb::GetKeyValueResponse> {
+        self.front.wait(request, decode::get, |asked, answer| encode::got(asked.key, answer)).await
+    }
+
+    pub(crate) async fn try_get(
+        &self,
+        request: Request<pb::TryGetKeyValueRequest>,
+    ) -> Outcome<pb::TryGetKeyValueResponse> {
+        let look = |state: &State, caller, asked: &pb::TryGetKeyValueRequest| {
+            state.get(decode::scope(caller, asked.incarnations.as_ref()), &asked.key)
+        };
+        self.front.read(request, look, |asked, entry| encode::found(asked.key, entry.value)).await
+    }
+
+    pub(crate) async fn increment(
+        &self,
+        request: Request<pb::IncrementKeyValueRequest>,
+    ) -> Outcome<pb::IncrementKeyValueResponse> {
+        let asked = request.get_ref().key.clone();
+        self.front.command(request, decode::increment, |answer| encode::incremented(asked, answer)).await
+    }
+
+    pub(crate) async fn arrive(&self, request: Request<pb::BarrierRequest>) -> Outcome<pb::BarrierResponse> {
+        self.front.command(request, decode::barrier, encode::passed).await
+    }
+}
+
 #[async_trait]
 impl CoordinationService for Service {
     async fn register_task(
@@ -39,7 +85,7 @@ impl CoordinationService for Service {
     }
 
     async fn heartbeat(&self, request: Request<pb::HeartbeatRequest>) -> Outcome<pb::HeartbeatResponse> {
-        self.front.heartbeat(request, decode::heartbeat, encode::beat).await
+        self.beat(request).await
     }
 
     async fn shutdown_task(
@@ -50,40 +96,35 @@ impl CoordinationService for Service {
     }
 
     async fn watch_tasks(&self, request: Request<pb::WatchTasksRequest>) -> Outcome<pb::WatchTasksResponse> {
-        self.front.wait(request, decode::watch, encode::tasks).await
+        self.front.wait(request, decode::watch, |_, answer| encode::tasks(answer)).await
     }
 
     async fn insert_key_value(
         &self,
         request: Request<pb::InsertKeyValueRequest>,
     ) -> Outcome<pb::InsertKeyValueResponse> {
-        self.front.command(request, decode::insert, answer::done).await
+        self.insert(request).await
     }
 
     async fn get_key_value(
         &self,
         request: Request<pb::GetKeyValueRequest>,
     ) -> Outcome<pb::GetKeyValueResponse> {
-        let asked = request.get_ref().key.clone();
-        self.front.wait(request, decode::get, |answer| encode::got(asked, answer)).await
+        self.get(request).await
     }
 
     async fn try_get_key_value(
         &self,
         request: Request<pb::TryGetKeyValueRequest>,
     ) -> Outcome<pb::TryGetKeyValueResponse> {
-        let look = |state: &State, caller, asked: &pb::TryGetKeyValueRequest| {
-            state.get(decode::scope(caller, asked.incarnations.as_ref()), &asked.key)
-        };
-        self.front.read(request, look, |asked, entry| encode::found(asked.key, entry.value)).await
+        self.try_get(request).await
     }
 
     async fn increment_key_value(
         &self,
         request: Request<pb::IncrementKeyValueRequest>,
     ) -> Outcome<pb::IncrementKeyValueResponse> {
-        let asked = request.get_ref().key.clone();
-        self.front.command(request, decode::increment, |answer| encode::incremented(asked, answer)).await
+        self.increment(request).await
     }
 
     async fn get_key_value_dir(
@@ -104,7 +145,7 @@ impl CoordinationService for Service {
     }
 
     async fn barrier(&self, request: Request<pb::BarrierRequest>) -> Outcome<pb::BarrierResponse> {
-        self.front.command(request, decode::barrier, encode::passed).await
+        self.arrive(request).await
     }
 
     async fn cancel_barrier(

@@ -58,6 +58,60 @@ impl Service {
     }
 }
 
+// The calls that are made often, of which nothing is boxed here.
+impl Service {
+    pub(crate) async fn beat(
+        &self,
+        request: Request<pb::HeartbeatRequest>,
+    ) -> Outcome<pb::HeartbeatResponse> {
+        let (front, request) = self.enter(request).await;
+        front.heartbeat(request, decode::heartbeat, encode::beat).await
+    }
+
+    pub(crate) async fn insert(
+        &self,
+        request: Request<pb::InsertKeyValueRequest>,
+    ) -> Outcome<pb::InsertKeyValueResponse> {
+        let told = self.told_life(request.metadata()).await;
+        let calls = CallContext::connection_calls(request.extensions()).cloned();
+        let insert = |caller: Caller, asked: &pb::InsertKeyValueRequest| {
+            let life = told.or_else(|| calls?.kept::<Speakers>().of(caller.job));
+            decode::insert(caller, asked, life)
+        };
+        self.front.command(request, insert, answer::done).await
+    }
+
+    pub(crate) async fn get(
+        &self,
+        request: Request<pb::GetKeyValueRequest>,
+    ) -> Outcome<pb::GetKeyValueResponse> {
+        self.front.wait(request, decode::get, |asked, answer| encode::got(asked.key, answer)).await
+    }
+
+    pub(crate) async fn try_get(
+        &self,
+        request: Request<pb::TryGetKeyValueRequest>,
+    ) -> Outcome<pb::TryGetKeyValueResponse> {
+        let look = |state: &State, caller, asked: &pb::TryGetKeyValueRequest| {
+            state.get(decode::scope(caller), &asked.key)
+        };
+        self.front.read(request, look, |asked, entry| encode::found(asked.key, entry.value)).await
+    }
+
+    pub(crate) async fn increment(
+        &self,
+        request: Request<pb::IncrementKeyValueRequest>,
+    ) -> Outcome<pb::IncrementKeyValueResponse> {
+        let asked = request.get_ref().key.clone();
+        self.front.command(request, decode::increment, |answer| encode::incremented(asked, answer)).await
+    }
+
+    pub(crate) async fn arrive(&self, request: Request<pb::BarrierRequest>) -> Outcome<pb::BarrierResponse> {
+        let (front, request) = self.enter(request).await;
+        front.command(request, decode::barrier, encode::passed).await
+    }
+}
+
 #[async_trait]
 impl CoordinationService for Service {
     async fn register_task(
@@ -69,8 +123,7 @@ impl CoordinationService for Service {
     }
 
     async fn heartbeat(&self, request: Request<pb::HeartbeatRequest>) -> Outcome<pb::HeartbeatResponse> {
-        let (front, request) = self.enter(request).await;
-        front.heartbeat(request, decode::heartbeat, encode::beat).await
+        self.beat(request).await
     }
 
     async fn shutdown_task(
@@ -119,47 +172,37 @@ impl CoordinationService for Service {
         request: Request<pb::WatchJobStateRequest>,
     ) -> Outcome<pb::WatchJobStateResponse> {
         let (front, request) = self.enter(request).await;
-        let group = request.get_ref().job_name.clone();
-        front.wait(request, decode::watch, |answer| encode::watched(answer, &group, front.voice())).await
+        let watched =
+            |asked: pb::WatchJobStateRequest, answer| encode::watched(answer, &asked.job_name, front.voice());
+        front.wait(request, decode::watch, watched).await
     }
 
     async fn insert_key_value(
         &self,
         request: Request<pb::InsertKeyValueRequest>,
     ) -> Outcome<pb::InsertKeyValueResponse> {
-        let told = self.told_life(request.metadata()).await;
-        let calls = CallContext::connection_calls(request.extensions()).cloned();
-        let insert = |caller: Caller, asked: &pb::InsertKeyValueRequest| {
-            let life = told.or_else(|| calls?.kept::<Speakers>().of(caller.job));
-            decode::insert(caller, asked, life)
-        };
-        self.front.command(request, insert, answer::done).await
+        self.insert(request).await
     }
 
     async fn get_key_value(
         &self,
         request: Request<pb::GetKeyValueRequest>,
     ) -> Outcome<pb::GetKeyValueResponse> {
-        let asked = request.get_ref().key.clone();
-        self.front.wait(request, decode::get, |answer| encode::got(asked, answer)).await
+        self.get(request).await
     }
 
     async fn try_get_key_value(
         &self,
         request: Request<pb::TryGetKeyValueRequest>,
     ) -> Outcome<pb::TryGetKeyValueResponse> {
-        let look = |state: &State, caller, asked: &pb::TryGetKeyValueRequest| {
-            state.get(decode::scope(caller), &asked.key)
-        };
-        self.front.read(request, look, |asked, entry| encode::found(asked.key, entry.value)).await
+        self.try_get(request).await
     }
 
     async fn increment_key_value(
         &self,
         request: Request<pb::IncrementKeyValueRequest>,
     ) -> Outcome<pb::IncrementKeyValueResponse> {
-        let asked = request.get_ref().key.clone();
-        self.front.command(request, decode::increment, |answer| encode::incremented(asked, answer)).await
+        self.increment(request).await
     }
 
     async fn get_key_value_dir(
@@ -180,8 +223,7 @@ impl CoordinationService for Service {
     }
 
     async fn barrier(&self, request: Request<pb::BarrierRequest>) -> Outcome<pb::BarrierResponse> {
-        let (front, request) = self.enter(request).await;
-        front.command(request, decode::barrier, encode::passed).await
+        self.arrive(request).await
     }
 
     async fn cancel_barrier(

@@ -2,15 +2,13 @@
 //! what a service that is generated makes for every call.
 
 use std::convert::Infallible;
-use std::future::Future;
 use std::sync::Arc;
 
 use http::{Request, Response};
-use http_body::Body;
-use prost::Message;
-use tonic::Status;
+use http_body::Body as HttpBody;
+use tonic::body::Body;
 use tonic::codegen::{Service as _, StdError};
-use tripod_port::{AnswerBody, CallContext, DirectAnswer, DirectRequest, DirectService, unary};
+use tripod_port::{CallContext, DirectAnswer, DirectRequest, DirectService, unary};
 use tripod_proto::tripod::v1::kv_server;
 
 use super::{kv, kv_server};
@@ -38,10 +36,12 @@ impl DirectService for DirectKv {
         let service = Arc::clone(&self.service);
         match request.uri().path() {
             PUT => DirectAnswer::Own(Box::pin(async move {
-                answered(request, context, |message| service.put_message(message), &service).await
+                let own = |request| service.store(request);
+                unary::call(request, own, |request| generated(&service, context, request)).await
             })),
             GET => DirectAnswer::Own(Box::pin(async move {
-                answered(request, context, |message| service.get_message(message), &service).await
+                let own = |request| service.find(request);
+                unary::call(request, own, |request| generated(&service, context, request)).await
             })),
             _ => {
                 context.put(request.extensions_mut());
@@ -51,35 +51,16 @@ impl DirectService for DirectKv {
     }
 }
 
-/// The answer to a call whose message is plain; to another one, the generated service's.
-async fn answered<M, R, Fut>(
-    request: DirectRequest,
-    context: CallContext,
-    answer: impl FnOnce(M) -> Fut,
+/// The answer to a call that is not so plain.
+async fn generated<B>(
     service: &Arc<kv::Service>,
-) -> Response<AnswerBody>
+    context: CallContext,
+    mut request: Request<B>,
+) -> Result<Response<Body>, Infallible>
 where
-    M: Message + Default,
-    R: Message,
-    Fut: Future<Output = Result<R, Status>>,
-{
-    match unary::read(request).await {
-        Ok(message) => unary::answer(answer(message).await),
-        Err(mut request) => {
-            context.put(request.extensions_mut());
-            generated(service, request).await
-        }
-    }
-}
-
-async fn generated<B>(service: &Arc<kv::Service>, request: Request<B>) -> Response<AnswerBody>
-where
-    B: Body + Send + 'static,
+    B: HttpBody + Send + 'static,
     B::Error: Into<StdError> + Send + 'static,
 {
-    let answer: Result<_, Infallible> = kv_server(Arc::clone(service)).call(request).await;
-    match answer {
-        Ok(answer) => answer.map(AnswerBody::Other),
-        Err(never) => match never {},
-    }
+    context.put(request.extensions_mut());
+    kv_server(Arc::clone(service)).call(request).await
 }

@@ -22,13 +22,17 @@ impl Service {
         Self { gateway }
     }
 
-    pub(super) async fn put_message(&self, request: PutRequest) -> Result<PutResponse, Status> {
+    /// `Put`, of which nothing is boxed.
+    pub(super) async fn store(&self, request: Request<PutRequest>) -> Result<Response<PutResponse>, Status> {
+        let request = request.into_inner();
         let stamp = request.stamp;
         let answer = self.write(&request.job, stamp, |job| decode::put(&request, job)).await?;
-        encode::put(&answer)
+        encode::put(&answer).map(Response::new)
     }
 
-    pub(super) async fn get_message(&self, request: GetRequest) -> Result<GetResponse, Status> {
+    /// `Get`, of which nothing is boxed.
+    pub(super) async fn find(&self, request: Request<GetRequest>) -> Result<Response<GetResponse>, Status> {
+        let request = request.into_inner();
         let found = self.read(request.consistency, |state| {
             let job = resolve::in_state(state, &request.job)?;
             match state.get(resolve::scope(job), &request.key) {
@@ -37,7 +41,7 @@ impl Service {
                 Err(fault) => Err(fault),
             }
         });
-        found.await
+        found.await.map(Response::new)
     }
 
     /// Replicates a write to the job of that name. The name is looked up in this node's memory, so it
@@ -90,11 +94,11 @@ impl Service {
 #[tonic::async_trait]
 impl Kv for Service {
     async fn put(&self, request: Request<PutRequest>) -> Result<Response<PutResponse>, Status> {
-        self.put_message(request.into_inner()).await.map(Response::new)
+        self.store(request).await
     }
 
     async fn get(&self, request: Request<GetRequest>) -> Result<Response<GetResponse>, Status> {
-        self.get_message(request.into_inner()).await.map(Response::new)
+        self.find(request).await
     }
 
     async fn delete(&self, request: Request<DeleteRequest>) -> Result<Response<DeleteResponse>, Status> {

@@ -81,7 +81,7 @@ impl DirectService for Service {
             let stamp =
                 request.headers().get(metadata::STAMP).map(|stamp| stamp.to_str().unwrap().to_owned());
             let said = match unary::read::<String, _>(request).await {
-                Ok(said) => said,
+                Ok(request) => request.into_body(),
                 Err(request) => {
                     let mut body = request.into_body();
                     let frame = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
@@ -98,16 +98,17 @@ impl DirectService for Service {
                 }
                 "Write" => fake.go.notified().await,
                 "Hold" => std::future::pending().await,
-                "Large" => return unary::answer(Ok("x".repeat(LARGE_BYTES))),
+                "Large" => return unary::answer(Ok(tonic::Response::new("x".repeat(LARGE_BYTES)))),
                 _ => {}
             }
-            unary::answer(match stamp {
+            let answer = match stamp {
                 Some(stamp) => Ok(format!("{said} {stamp}")),
                 None if said == "no" => {
                     Err(Status::with_details(Code::Aborted, "refused ü", b"why"[..].into()))
                 }
                 None => Ok(said),
-            })
+            };
+            unary::answer(answer.map(tonic::Response::new))
         }))
     }
 }

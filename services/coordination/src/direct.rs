@@ -1,0 +1,104 @@
+//! The dialects past the router: calls that are made often, most of which are one small frame each way, are read and answered
+//! without what a service that is generated makes for every call.
+
+use std::sync::Arc;
+
+use tonic::codegen::Service as _;
+use tripod_port::{CallContext, DirectAnswer, DirectRequest, DirectService, unary};
+use tripod_proto::bounds::ANSWER_ENCODED_BYTES_MAX;
+use tripod_proto::tensorflow::coordination_service_server as of_t;
+use tripod_proto::xla::coordination::coordination_service_server as of_n;
+use tripod_proto::xla::distributed_runtime_service_server as of_l;
+use tripod_state::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+
+use crate::routes::{server_l, server_n, server_t};
+use crate::{l, n, t};
+
+/// A service that is generated refuses longer answers. The longest of the calls here is one key with its value.
+const _: () = assert!(ANSWER_ENCODED_BYTES_MAX >= 2 * (KEY_BYTES_MAX + VALUE_BYTES_MAX));
+
+/// A dialect whose calls of these paths are made by those functions of its service, if they are plain. All other calls are
+/// those of the service that is generated.
+macro_rules! direct {
+    ($direct:ident, $service:ty, $name:expr, $server:ident, { $($path:literal => $own:ident,)+ }) => {
+        pub(crate) struct $direct {
+            service: Arc<$service>,
+        }
+
+        impl $direct {
+            #[cfg(test)]
+            const PATHS: &[&str] = &[$($path),+];
+
+            pub(crate) fn new(service: Arc<$service>) -> Self {
+                Self { service }
+            }
+        }
+
+        impl DirectService for $direct {
+            fn name(&self) -> &'static str {
+                $name
+            }
+
+            fn call(&self, mut request: DirectRequest, context: CallContext) -> DirectAnswer {
+                context.put(request.extensions_mut());
+                let service = Arc::clone(&self.service);
+                match request.uri().path() {
+                    $($path => DirectAnswer::Own(Box::pin(async move {
+                        let own = |request| service.$own(request);
+                        unary::call(request, own, |request| $server(Arc::clone(&service)).call(request)).await
+                    })),)+
+                    _ => DirectAnswer::Generated($server(service).call(request)),
+                }
+            }
+        }
+    };
+}
+
+direct!(DirectN, n::Service, of_n::SERVICE_NAME, server_n, {
+    "/xla.coordination.CoordinationService/Heartbeat" => beat,
+    "/xla.coordination.CoordinationService/InsertKeyValue" => insert,
+    "/xla.coordination.CoordinationService/GetKeyValue" => get,
+    "/xla.coordination.CoordinationService/TryGetKeyValue" => try_get,
+    "/xla.coordination.CoordinationService/IncrementKeyValue" => increment,
+    "/xla.coordination.CoordinationService/Barrier" => arrive,
+});
+
+direct!(DirectT, t::Service, of_t::SERVICE_NAME, server_t, {
+    "/tensorflow.CoordinationService/Heartbeat" => beat,
+    "/tensorflow.CoordinationService/InsertKeyValue" => insert,
+    "/tensorflow.CoordinationService/GetKeyValue" => get,
+    "/tensorflow.CoordinationService/TryGetKeyValue" => try_get,
+    "/tensorflow.CoordinationService/IncrementKeyValue" => increment,
+    "/tensorflow.CoordinationService/Barrier" => arrive,
+});
+
+direct!(DirectL, l::Service, of_l::SERVICE_NAME, server_l, {
+    "/xla.DistributedRuntimeService/Heartbeat" => beat,
+    "/xla.DistributedRuntimeService/KeyValueGet" => get,
+    "/xla.DistributedRuntimeService/KeyValueSet" => set,
+    "/xla.DistributedRuntimeService/WaitAtBarrier" => arrive,
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manners::MANNERS;
+
+    #[test]
+    fn every_path_is_that_of_a_method_of_the_dialect() {
+        let dialects = [
+            (of_n::SERVICE_NAME, DirectN::PATHS),
+            (of_t::SERVICE_NAME, DirectT::PATHS),
+            (of_l::SERVICE_NAME, DirectL::PATHS),
+        ];
+        for (service, paths) in dialects {
+            let manner = MANNERS.iter().find(|manner| manner.service == service).unwrap();
+            for path in paths {
+                let method = path.strip_prefix('/').and_then(|path| path.strip_prefix(service));
+                let method =
+                    method.and_then(|method| method.strip_prefix('/')).and_then(|name| manner.method(name));
+                assert!(method.is_some_and(|method| !method.is_streaming), "{path}");
+            }
+        }
+    }
+}
