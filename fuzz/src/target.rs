@@ -46,6 +46,7 @@ pub const ALL: &[Target] = &[
     targets::worker::VALUES,
     targets::chunk_data::READS,
     targets::chunk_data::WRITES,
+    targets::chunk_data::FRAMES,
 ];
 
 /// The target of a name.

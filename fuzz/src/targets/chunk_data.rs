@@ -1,11 +1,13 @@
-//! Chunks: objects that any worker may have made, calls about them, and batches for those that are written in place.
+//! Chunks: objects that any worker may have made, calls about them, batches for those that are written in place, and those that
+//! clients put as wholes.
 
+use bytes::Bytes;
 use prost::Message as _;
 use tripod_chunk_data::Element;
 use tripod_chunk_data::fuzzing;
 use tripod_chunk_data::layout::{Buffer, Chunk, Column, Values};
 use tripod_proto::mars::v1::mutable_batch::What;
-use tripod_proto::mars::v1::{GetChunksDataRequest, MutableBatch};
+use tripod_proto::mars::v1::{ChunkData, Encoding, GetChunksDataRequest, MutableBatch, MutableRecords};
 
 use crate::source::Source;
 use crate::target::Target;
@@ -60,6 +62,100 @@ pub(crate) const WRITES: Target = Target {
         fuzzing::replay(input);
     },
 };
+
+/// Batches of clients for rows of a frame; with an odd first byte the messages of a frame that is put as a whole.
+pub(crate) const FRAMES: Target = Target {
+    name: "chunk-frames",
+    what: "batches of clients for mutable frames, and frames that clients put as wholes",
+    generate: |source| {
+        let is_put = source.one_in(2);
+        let mut parts: Vec<Vec<u8>> = if is_put {
+            put(source).iter().map(ChunkData::encode_to_vec).collect()
+        } else {
+            (0..1 + source.below(6)).map(|_| rows(source).encode_to_vec()).collect()
+        };
+        if source.one_in(4) {
+            let at = source.below(parts.len());
+            mutate::mutate(source, &mut parts[at]);
+        }
+        pieces::join(u8::from(is_put), &parts)
+    },
+    run: |input| {
+        let (kind, parts) = pieces::split(input);
+        if kind % 2 == 0 {
+            fuzzing::write_frame(&parts);
+            return;
+        }
+        let directory = tempfile::tempdir().expect("a directory");
+        runtime::run(fuzzing::put(directory.path(), &parts));
+    },
+};
+
+/// A batch that mostly is some rows of the frame that is written to.
+fn rows(source: &mut Source) -> MutableBatch {
+    let count = source.below(4);
+    let values: Bytes = frame(source, count).into();
+    MutableBatch {
+        session_id: "s".to_owned(),
+        chunk_key: "k".to_owned(),
+        epoch: 1,
+        client_id: "c".to_owned(),
+        batch_no: source.below(4) as u64,
+        timestamp_ns: i64::try_from(source.below(4)).unwrap_or(0),
+        compression: 0,
+        crc32c: crc32c::crc32c(&values),
+        what: Some(What::Records(MutableRecords {
+            places: (0..count).map(|_| source.below(5) as u64).collect(),
+            values,
+        })),
+    }
+}
+
+/// The messages of a chunk that mostly is the one that is wanted.
+fn put(source: &mut Source) -> Vec<ChunkData> {
+    let count = if source.one_in(8) { source.below(6) } else { fuzzing::ROWS };
+    let image = frame(source, count);
+    let cut = source.below(image.len() + 1);
+    let (first, last) = image.split_at(cut);
+    let message = |(seq, bytes): (u64, &[u8])| ChunkData {
+        session_id: "s".to_owned(),
+        chunk_key: "k".to_owned(),
+        seq,
+        encoding: Encoding::Tpch.into(),
+        crc32c: crc32c::crc32c(bytes),
+        bytes: Bytes::copy_from_slice(bytes),
+        last: seq == 1,
+        ..ChunkData::default()
+    };
+    (0..).zip([first, last]).map(message).collect()
+}
+
+/// Rows of numbers and of texts, mostly as `fuzzing` has them.
+fn frame(source: &mut Source, rows: usize) -> Vec<u8> {
+    let offsets: Vec<u8> = (0..=rows as u64).flat_map(u64::to_le_bytes).collect();
+    let buffer = |bytes: Vec<u8>| Buffer::of(bytes.into());
+    let validity = source.one_in(2).then(|| buffer((0..rows).map(|row| u8::from(row % 2 == 0)).collect()));
+    let texts = Values::Text { offsets: buffer(offsets), text: buffer(vec![b'x'; rows]) };
+    let mut columns = vec![
+        Column {
+            name: "n".to_owned(),
+            values: Values::Fixed(Element::I32, buffer(vec![7; 4 * rows])),
+            validity: None,
+        },
+        Column { name: "t".to_owned(), values: texts, validity },
+    ];
+    if source.one_in(6) {
+        columns.remove(source.below(2));
+    }
+    if source.one_in(6) {
+        columns.reverse();
+    }
+    let mut image = Chunk::Frame { rows: rows as u64, columns }.image().concat();
+    if source.one_in(3) {
+        mutate::mutate(source, &mut image);
+    }
+    image
+}
 
 /// A call that is mostly for this worker.
 fn call(source: &mut Source) -> Vec<u8> {

@@ -1,5 +1,6 @@
 //! For `tripod-fuzz` alone: objects, calls and batches that nobody has checked.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,20 +11,25 @@ use tonic::{Extensions, Request, Status};
 use tripod_proto::mars::v1::worker_client::WorkerClient;
 use tripod_proto::mars::v1::worker_server::Worker as _;
 use tripod_proto::mars::v1::{
-    ChunkMeta, ElementType, GetChunksDataRequest, MutableBatch, MutableChunk, MutableInfo, MutableState,
+    ChunkData as Message, ChunkMeta, Column, ElementType, GetChunksDataRequest, MutableBatch, MutableChunk,
+    MutableInfo, MutableState,
 };
 
 use crate::layout::Chunk;
-use crate::mutable::Playground;
+use crate::mutable::{Engine, Playground};
 use crate::request::Batch;
 use crate::service::ChunkData;
 use crate::store::{MutableStates, Object, ObjectError, Store, Usage, Whereabouts, Wish};
-use crate::writing;
+use crate::{putting, writing};
 
 /// Bytes of an answer that are read; then its reader goes away.
 const READ_BYTES_MAX: usize = 8 << 20;
+/// Rows of the frame that is written: numbers `n` and texts `t`.
+pub const ROWS: usize = 4;
+/// Bytes of all that may be put.
+const PUT_BYTES_MAX: u64 = 64 << 10;
 
-/// A store in which each key is the same object.
+/// A store in which each key is the same object, and is to be put as the same frame.
 #[derive(Debug)]
 struct Same {
     object: Bytes,
@@ -63,12 +69,20 @@ impl Store for Same {
     }
 
     async fn mutable_of(&self, _: &str, key: &str) -> Result<MutableInfo, Status> {
-        let chunk = MutableChunk { key: key.to_owned(), shape: vec![4], ..MutableChunk::default() };
+        let chunk = MutableChunk {
+            key: key.to_owned(),
+            shape: vec![ROWS as u64],
+            workers: vec![self.address().to_owned()],
+            ..MutableChunk::default()
+        };
+        let column = |name: &str, dtype: ElementType| Column { name: name.to_owned(), dtype: dtype.into() };
         Ok(MutableInfo {
+            name: "put.x".to_owned(),
+            id: 1,
             epoch: 1,
             chunks: vec![chunk],
             state: MutableState::Open.into(),
-            dtype: ElementType::F64.into(),
+            columns: vec![column("n", ElementType::I32), column("t", ElementType::Text)],
             ..MutableInfo::default()
         })
     }
@@ -131,6 +145,46 @@ pub async fn write(messages: &[&[u8]]) {
     let any = !decoded.is_empty();
     let put = writing::put(service.inner(), tokio_stream::iter(decoded.into_iter().map(Ok)), None).await;
     assert_eq!(put.is_err(), any);
+}
+
+/// Batches for one frame; those that are none of it are passed over.
+///
+/// # Panics
+/// A batch that was refused changed something, or what was taken is not read.
+pub fn write_frame(messages: &[&[u8]]) {
+    let mut frame = Playground::frame(ROWS as u64);
+    for message in messages {
+        if let Ok(message) = MutableBatch::decode(*message)
+            && let Ok(batch) = Batch::of(message)
+        {
+            frame.write(batch.stored);
+        }
+    }
+}
+
+/// The messages of one call that puts chunks, into a store with this directory. Then the store starts again.
+///
+/// # Panics
+/// What was answered is not there after a start, more than that is, or it takes more than it may.
+pub async fn put(directory: &Path, messages: &[&[u8]]) {
+    let Ok(engine) = Engine::open(directory, PUT_BYTES_MAX) else { return };
+    let engine = Arc::new(engine);
+    let store = Arc::new(Same { object: Bytes::new(), metadata_offset: 0 });
+    let service = ChunkData::new(store, Some(Arc::clone(&engine)));
+    let decoded: Vec<_> = messages.iter().filter_map(|message| Message::decode(*message).ok()).collect();
+    let put = putting::put(service.inner(), tokio_stream::iter(decoded.into_iter().map(Ok))).await;
+    if let Ok(stored) = &put {
+        assert!(engine.count() <= stored.len(), "a chunk is there that nobody was told of");
+        assert_eq!(engine.count() == 0, stored.is_empty(), "who was told has it");
+    }
+    let before = (engine.count(), engine.held_bytes());
+    assert!(before.1 <= PUT_BYTES_MAX, "{} bytes are more than there may be", before.1);
+    drop(service);
+    engine.close();
+    drop(engine);
+    let again = Engine::open(directory, PUT_BYTES_MAX);
+    let after = again.map(|engine| (engine.count(), engine.held_bytes()));
+    assert_eq!(after.ok(), Some(before), "a start changes nothing");
 }
 
 /// The content of a file of batches.

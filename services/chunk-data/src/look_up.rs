@@ -6,10 +6,10 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 use tonic::Status;
-use tripod_proto::mars::v1::{ChunkMeta, MutableInfo};
+use tripod_proto::mars::v1::{ChunkMeta, MutableInfo, MutableState};
 
 use crate::limits::{LOOK_UP_AGE_MAX, LOOK_UP_PATIENCE, LOOK_UPS_MAX};
-use crate::mutable::ChunkId;
+use crate::mutable::{ChunkId, MutableError};
 use crate::store::Store;
 
 /// Keys of one question.
@@ -37,6 +37,22 @@ pub(crate) struct LookUps {
     store: Arc<dyn Store>,
     chunks: Remembered<Known>,
     mutables: Remembered<Arc<MutableInfo>>,
+    /// How far each tileable was when it was furthest, by the number that the log gave it. What is remembered of one of its
+    /// chunks may be older than what was told of another one.
+    furthest: Mutex<HashMap<u64, Stage>>,
+}
+
+/// How far a mutable tileable is. Within an epoch it is open first, and never again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Stage {
+    epoch: u64,
+    is_over: bool,
+}
+
+impl Stage {
+    fn of(info: &MutableInfo) -> Self {
+        Self { epoch: info.epoch, is_over: info.state() != MutableState::Open }
+    }
 }
 
 #[derive(Debug)]
@@ -70,7 +86,7 @@ impl<V: Clone> Remembered<V> {
 
 impl LookUps {
     pub(crate) fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, chunks: Remembered::new(), mutables: Remembered::new() }
+        Self { store, chunks: Remembered::new(), mutables: Remembered::new(), furthest: Mutex::default() }
     }
 
     /// What is known of each key, in their order.
@@ -119,8 +135,8 @@ impl LookUps {
     /// As [`Self::chunks`].
     pub(crate) async fn mutable(&self, id: &ChunkId) -> Result<Arc<MutableInfo>, Status> {
         match self.mutables.get(id) {
-            Some(info) => Ok(info),
-            None => self.mutable_now(id).await,
+            Some(info) if self.check_furthest(id, &info).is_ok() => Ok(info),
+            _ => self.mutable_now(id).await,
         }
     }
 
@@ -131,8 +147,39 @@ impl LookUps {
     pub(crate) async fn mutable_now(&self, id: &ChunkId) -> Result<Arc<MutableInfo>, Status> {
         self.mutables.forget(id);
         let info = Arc::new(answered(self.store.mutable_of(&id.session, &id.key)).await?);
+        self.note(&info);
         self.mutables.put(id.clone(), Arc::clone(&info));
         Ok(info)
+    }
+
+    /// Whether the store has not heard of a later epoch than the one that was told, nor that this one is over, in whatever it
+    /// asked meanwhile about any chunk of the tileable.
+    ///
+    /// # Errors
+    /// [`MutableError::Epoch`], [`MutableError::Sealed`].
+    pub(crate) fn check_furthest(&self, id: &ChunkId, told: &MutableInfo) -> Result<(), MutableError> {
+        let stage = Stage::of(told);
+        let furthest = self.furthest.lock().get(&told.id).copied().unwrap_or(stage);
+        let key = || id.key.clone();
+        if furthest <= stage {
+            return Ok(());
+        }
+        if furthest.epoch > stage.epoch {
+            return Err(MutableError::Epoch { key: key(), asked: stage.epoch, is: furthest.epoch });
+        }
+        Err(MutableError::Sealed { key: key(), epoch: stage.epoch })
+    }
+
+    fn note(&self, info: &MutableInfo) {
+        let stage = Stage::of(info);
+        let mut furthest = self.furthest.lock();
+        if furthest.len() >= LOOK_UPS_MAX {
+            // What is remembered goes with it, so that nothing old is believed.
+            furthest.clear();
+            self.mutables.answers.lock().clear();
+        }
+        let known = furthest.entry(info.id).or_insert(stage);
+        *known = stage.max(*known);
     }
 }
 

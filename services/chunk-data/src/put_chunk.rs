@@ -52,6 +52,18 @@ impl PutChunk {
         )))
     }
 
+    /// Bytes that it has in any encoding: its values that are not texts.
+    pub(crate) fn bytes_min(&self) -> u64 {
+        match self {
+            Self::Tensor { element, shape } => bytes_of(shape, element.width()).unwrap_or(u64::MAX),
+            Self::Frame { rows, columns } => {
+                let widths = columns.iter().filter_map(|(_, dtype)| Element::numbered(*dtype));
+                let row_bytes: u64 = widths.map(|element| element.width() as u64).sum();
+                row_bytes.saturating_mul(*rows)
+            }
+        }
+    }
+
     /// The chunk that these bytes are.
     ///
     /// # Errors

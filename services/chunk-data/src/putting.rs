@@ -63,8 +63,9 @@ async fn one(
     let encoding = first.encoding;
     let info = wanted(inner, &id).await?;
     let expected = PutChunk::of(&info, &id.key)?;
-    let (beginning, of, tileable) = (Arc::clone(&engine), id.clone(), info.id);
-    let begun = spawn_blocking(move || beginning.begin_put(&of, tileable, encoding)).await;
+    let (beginning, of, tileable, bytes_min) =
+        (Arc::clone(&engine), id.clone(), info.id, expected.bytes_min());
+    let begun = spawn_blocking(move || beginning.begin_put(&of, tileable, encoding, bytes_min)).await;
     let mut writer = begun.map_err(|error| panicked(&error))?.map_err(Trouble::from)?;
     let mut message = first;
     for seq in 0.. {

@@ -91,6 +91,8 @@ async fn put_group(inner: &Arc<Inner>, group: Group) -> Result<Put, Status> {
     let slot = spawn_blocking(move || opening.open_chunk(&opened, &definition, epoch)).await;
     let slot = slot.map_err(|error| panicked(&error))?.map_err(Trouble::from)?;
     let turn = slot.turn.lock().await;
+    // It may have been sealed while others had their turn.
+    inner.look_ups.check_furthest(&id, &info).map_err(Trouble::from)?;
     let (written, of) = (id.clone(), Arc::clone(&slot));
     let put = spawn_blocking(move || engine.put(&written, &of, epoch, batches)).await;
     let put = put.map_err(|error| panicked(&error))?.map_err(Trouble::from)?;

@@ -1,11 +1,16 @@
 //! What the rules add chunks to. Every bound of a chunk graph is looked at here, before memory is taken.
 
+use std::fmt::Write as _;
+
 use crate::chunk::{ChunkGraph, ChunkId, ChunkKey, ChunkNode, ChunkOperator, Content, Target};
 use crate::extent::{Extent, Measure, Unknown};
 use crate::key::TileableKey;
 use crate::limits::{ATTRIBUTES_MAX, CHUNK_EDGES_MAX, CHUNKS_MAX, PLACES_MAX};
 use crate::refusal::Reason;
 use crate::splits::{Indexes, Splits, indexes};
+
+/// Bytes that most keys have behind that of their tileable.
+const AROUND_NUMBERS: usize = 16;
 
 /// A chunk graph that grows.
 #[derive(Debug, Default)]
@@ -139,15 +144,25 @@ impl Builder {
     }
 
     fn name(&mut self, part: Part, index: &[usize]) -> ChunkKey {
-        ChunkKey(match part {
+        let mut key = String::with_capacity(self.key.len() + AROUND_NUMBERS);
+        key.push_str(&self.key);
+        // A text takes whatever is written to it.
+        let mut add = |mark: char, number: usize| {
+            key.push(mark);
+            let _ = write!(key, "{number}");
+        };
+        match part {
+            Part::Output if index.is_empty() => key.push(':'),
             Part::Output => {
-                let index: Vec<_> = index.iter().map(ToString::to_string).collect();
-                format!("{}:{}", self.key, index.join("."))
+                for (axis, at) in index.iter().enumerate() {
+                    add(if axis == 0 { ':' } else { '.' }, *at);
+                }
             }
             Part::Between => {
                 self.between += 1;
-                format!("{}~{}", self.key, self.between - 1)
+                add('~', self.between - 1);
             }
-        })
+        }
+        ChunkKey(key)
     }
 }

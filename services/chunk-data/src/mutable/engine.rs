@@ -12,7 +12,7 @@ use tripod_proto::code::Code;
 
 use super::cells::Cells;
 use super::directory::{Directory, DirectoryError};
-use super::puts::PutFile;
+use super::puts::{PutFile, Spoilt};
 use super::records::{Counted, Records, Replayed};
 use super::{ChunkId, Definition, MutableError, Stored};
 use crate::layout::Chunk;
@@ -27,6 +27,8 @@ pub struct Engine {
     pub(super) chunks: Mutex<BTreeMap<ChunkId, Arc<Slot>>>,
     /// Chunks that were put as wholes.
     pub(super) puts: Mutex<BTreeMap<ChunkId, Arc<PutFile>>>,
+    /// Those of them that were damaged when this was opened.
+    pub(super) spoilt: Mutex<Vec<Spoilt>>,
     /// The directory may be another store's.
     pub(super) closed: AtomicBool,
 }
@@ -81,7 +83,7 @@ impl Engine {
         let failed = |cause| DirectoryError::Unusable { path: path.to_owned(), cause };
         let mut chunks = BTreeMap::new();
         let mut held_bytes = 0;
-        let (puts, put_bytes) = super::puts::replayed(found.puts).map_err(failed)?;
+        let put = super::puts::replayed(found.puts).map_err(failed)?;
         for file in found.records {
             let replayed = Records::replay(file.clone()).map_err(failed)?;
             let (id, state) = match replayed {
@@ -114,9 +116,15 @@ impl Engine {
             chunks
                 .insert(id, Arc::new(Slot { state: Mutex::new(state), turn: tokio::sync::Mutex::default() }));
         }
-        let (held_bytes, chunks) = (AtomicU64::new(held_bytes + put_bytes), Mutex::new(chunks));
-        let puts = Mutex::new(puts);
-        Ok(Self { directory, quota_bytes, held_bytes, chunks, puts, closed: AtomicBool::new(false) })
+        Ok(Self {
+            directory,
+            quota_bytes,
+            held_bytes: AtomicU64::new(held_bytes + put.file_bytes),
+            chunks: Mutex::new(chunks),
+            puts: Mutex::new(put.puts),
+            spoilt: Mutex::new(put.spoilt),
+            closed: AtomicBool::new(false),
+        })
     }
 
     /// Lets another store have the directory. Nothing is written after that.
@@ -130,7 +138,8 @@ impl Engine {
         self.directory.unlock();
     }
 
-    /// Bytes that batches take, in memory and about as many on disk, and those of chunks that were put, on disk.
+    /// Bytes that batches take, in memory and about as many on disk, and those of files of chunks that were put or are being
+    /// put, on disk.
     #[must_use]
     pub fn held_bytes(&self) -> u64 {
         self.held_bytes.load(Ordering::Relaxed)
@@ -139,7 +148,7 @@ impl Engine {
     /// How many chunks there are.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.chunks.lock().len() + self.puts.lock().len()
+        self.chunks.lock().len() + self.puts.lock().len() + self.spoilt.lock().len()
     }
 
     pub(crate) fn find(&self, id: &ChunkId) -> Option<Arc<Slot>> {
@@ -407,6 +416,18 @@ impl Engine {
         let reserved = self.held_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits);
         let quota_bytes = self.quota_bytes;
         reserved.map(drop).map_err(|held_bytes| MutableError::Quota { bytes, held_bytes, quota_bytes })
+    }
+
+    /// Whether so many bytes would fit just now. Nothing is reserved.
+    ///
+    /// # Errors
+    /// [`MutableError::Quota`].
+    pub(super) fn check_room(&self, bytes: u64) -> Result<(), MutableError> {
+        let (held_bytes, quota_bytes) = (self.held_bytes(), self.quota_bytes);
+        if held_bytes.checked_add(bytes).is_some_and(|then| then <= quota_bytes) {
+            return Ok(());
+        }
+        Err(MutableError::Quota { bytes, held_bytes, quota_bytes })
     }
 
     pub(super) fn check_open(&self, id: &ChunkId) -> Result<(), MutableError> {

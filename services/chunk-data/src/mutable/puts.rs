@@ -18,7 +18,7 @@ use tripod_proto::code::Code;
 
 use super::engine::removed;
 use super::frames::{self, scan};
-use super::{ChunkId, Engine, MutableError};
+use super::{ChunkId, Engine, Held, MutableError};
 use crate::limits::MUTABLE_CHUNKS_MAX;
 
 const BEGIN: u8 = b'B';
@@ -47,6 +47,18 @@ pub(crate) struct PutFile {
     encoding: i32,
     path: PathBuf,
     bytes: u64,
+    /// With all that stands around them: what it takes of the bound on all mutable chunks.
+    file_bytes: u64,
+}
+
+/// A file of a chunk that was put, and that is not what was written. It stays for as long as somebody may want to put another
+/// copy in its place, which is until its tileable is sealed or deleted, or the chunk is put again.
+#[derive(Debug)]
+pub(super) struct Spoilt {
+    id: ChunkId,
+    tileable: u64,
+    path: PathBuf,
+    file_bytes: u64,
 }
 
 /// One that is being put. Dropped before it is kept, it is gone.
@@ -55,7 +67,6 @@ pub(crate) struct PutWriter {
     engine: Arc<Engine>,
     put: PutFile,
     file: File,
-    end: u64,
     frames: u64,
     is_kept: bool,
 }
@@ -103,7 +114,7 @@ impl PutWriter {
             tileable: put.tileable,
             encoding: put.encoding,
         };
-        let mut writer = Self { engine, put, file, end: 0, frames: 0, is_kept: false };
+        let mut writer = Self { engine, put, file, frames: 0, is_kept: false };
         writer.frame(BEGIN, &begin.encode_to_vec())?;
         Ok(writer)
     }
@@ -118,26 +129,29 @@ impl PutWriter {
     /// # Errors
     /// [`MutableError::Quota`], [`MutableError::Disk`].
     pub(crate) fn append(&mut self, piece: &[u8]) -> Result<(), MutableError> {
-        self.engine.reserve(piece.len() as u64)?;
+        self.frame(PIECE, piece)?;
         self.put.bytes += piece.len() as u64;
-        self.frame(PIECE, piece)
+        Ok(())
     }
 
     /// What was added so far, read from the file.
     ///
     /// # Errors
-    /// As [`PutFile::image`].
+    /// As [`PutFile::image`], and [`MutableError::Quota`].
     pub(crate) fn image(&mut self) -> Result<Bytes, MutableError> {
         let bytes = self.put.bytes;
         self.frame(END, &bytes.to_le_bytes())?;
         self.put.image()
     }
 
+    /// Writes a frame. There is room for all of it, its head too: who sends a byte in each message fills the disk otherwise.
     fn frame(&mut self, kind: u8, content: &[u8]) -> Result<(), MutableError> {
         let content = [&[kind][..], content].concat();
         let frame = [&frames::head(self.frames, &content)[..], &content].concat();
-        self.file.write_all_at(&frame, self.end).map_err(|error| disk(&self.put.id, &error))?;
-        self.end += frame.len() as u64;
+        let at = self.put.file_bytes;
+        self.engine.reserve(frame.len() as u64)?;
+        self.put.file_bytes += frame.len() as u64;
+        self.file.write_all_at(&frame, at).map_err(|error| disk(&self.put.id, &error))?;
         self.frames += 1;
         Ok(())
     }
@@ -148,15 +162,18 @@ impl Drop for PutWriter {
         if self.is_kept {
             return;
         }
-        self.engine.release(self.put.bytes);
-        if let Err(error) = removed(&self.put.path, &self.put.id) {
-            tracing::warn!(%error, "what came of a chunk that was not put stays until the next start");
+        match removed(&self.put.path, &self.put.id) {
+            Ok(()) => self.engine.release(self.put.file_bytes),
+            // It takes its room for so long.
+            Err(error) => {
+                tracing::warn!(%error, "what came of a chunk that was not put stays until the next start");
+            }
         }
     }
 }
 
 impl Engine {
-    /// Begins to write a chunk that is put.
+    /// Begins to write a chunk that is put, of so many bytes at least: without room for them nothing is written.
     ///
     /// # Errors
     /// [`MutableError`].
@@ -165,13 +182,15 @@ impl Engine {
         id: &ChunkId,
         tileable: u64,
         encoding: i32,
+        bytes_min: u64,
     ) -> Result<PutWriter, MutableError> {
         self.check_open(id)?;
+        self.check_room(bytes_min)?;
         if self.count() >= MUTABLE_CHUNKS_MAX {
             return Err(MutableError::Chunks(MUTABLE_CHUNKS_MAX));
         }
         let path = self.directory.fresh_put();
-        let put = PutFile { id: id.clone(), tileable, encoding, path, bytes: 0 };
+        let put = PutFile { id: id.clone(), tileable, encoding, path, bytes: 0, file_bytes: 0 };
         PutWriter::begin(Arc::clone(self), put)
     }
 
@@ -192,13 +211,19 @@ impl Engine {
             encoding: writer.put.encoding,
             path: writer.put.path.clone(),
             bytes: writer.put.bytes,
+            file_bytes: writer.put.file_bytes,
         };
         let before = self.puts.lock().insert(id.clone(), Arc::new(put));
         if let Some(before) = before {
-            // If its file stays, the next start takes the later one.
-            self.release(before.bytes);
-            removed(&before.path, &id)?;
+            match removed(&before.path, &id) {
+                Ok(()) => self.release(before.file_bytes),
+                // It takes its room until the next start, which takes the later one.
+                Err(error) => {
+                    tracing::warn!(%error, "a chunk that was put before stays until the next start")
+                }
+            }
         }
+        self.forget_spoilt(&id, None)?;
         Ok(())
     }
 
@@ -208,71 +233,131 @@ impl Engine {
     }
 
     pub(super) fn forget_put(&self, id: &ChunkId, tileable: u64) -> Result<bool, MutableError> {
-        let Some(put) = self.find_put(id, tileable) else { return Ok(false) };
+        let was_spoilt = self.forget_spoilt(id, Some(tileable))?;
+        let Some(put) = self.find_put(id, tileable) else { return Ok(was_spoilt) };
         removed(&put.path, id)?;
         let mut puts = self.puts.lock();
         if puts.get(id).is_some_and(|known| Arc::ptr_eq(known, &put)) {
             puts.remove(id);
-            self.release(put.bytes);
+            self.release(put.file_bytes);
         }
         Ok(true)
     }
+
+    /// Damaged files of a chunk that was put, as [`Held`].
+    pub(super) fn held_spoilt(&self) -> Vec<Held> {
+        let spoilt = self.spoilt.lock();
+        let held = |spoilt: &Spoilt| Held { id: spoilt.id.clone(), tileable: spoilt.tileable, is_put: true };
+        spoilt.iter().map(held).collect()
+    }
+
+    /// Removes damaged files of a chunk: of that tileable, or of any. Whether there were some.
+    fn forget_spoilt(&self, id: &ChunkId, tileable: Option<u64>) -> Result<bool, MutableError> {
+        let mut all = self.spoilt.lock();
+        let is_of = |spoilt: &mut Spoilt| {
+            spoilt.id == *id && tileable.is_none_or(|tileable| spoilt.tileable == tileable)
+        };
+        let (mut any, mut failed) = (false, None);
+        for spoilt in all.extract_if(.., is_of).collect::<Vec<_>>() {
+            if let Err(error) = removed(&spoilt.path, id) {
+                failed = Some(error);
+                all.push(spoilt);
+                continue;
+            }
+            any = true;
+            self.release(spoilt.file_bytes);
+            let (code, path) = (Code::RecordsDamaged, spoilt.path.display());
+            tracing::info!(code = code.number(), %path, "{code}: a damaged chunk that nobody needs is removed");
+        }
+        failed.map_or(Ok(any), Err)
+    }
 }
 
-/// The chunks of files that were put, and their bytes together. Files that are not whole are removed.
+/// What there is of files that were put.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) puts: BTreeMap<ChunkId, Arc<PutFile>>,
+    pub(super) spoilt: Vec<Spoilt>,
+    /// What all of them take.
+    pub(super) file_bytes: u64,
+}
+
+/// The chunks of files that were put. Files that are not whole are removed, and damaged ones that nobody can be asked about.
 ///
 /// # Errors
 /// What the system says.
-pub(super) fn replayed(found: Vec<PathBuf>) -> io::Result<(BTreeMap<ChunkId, Arc<PutFile>>, u64)> {
-    let (mut puts, mut held_bytes) = (BTreeMap::<ChunkId, Arc<PutFile>>::new(), 0);
-    for path in found {
+pub(super) fn replayed(paths: Vec<PathBuf>) -> io::Result<Found> {
+    let mut found = Found::default();
+    for path in paths {
         match replay(&path)? {
-            Ok(put) => {
-                held_bytes += put.bytes;
-                if let Some(before) = puts.insert(put.id.clone(), Arc::new(put)) {
-                    held_bytes -= before.bytes;
+            Replayed::Whole(put) => {
+                found.file_bytes += put.file_bytes;
+                if let Some(before) = found.puts.insert(put.id.clone(), Arc::new(put)) {
+                    found.file_bytes -= before.file_bytes;
                     fs::remove_file(&before.path)?;
                 }
             }
-            Err(Unwhole::Unfinished) => fs::remove_file(&path)?,
-            Err(Unwhole::Damaged(why)) => {
-                let code = Code::RecordsDamaged;
-                let path = path.display();
-                tracing::error!(code = code.number(), %path, why, "{code}: a chunk that was put is damaged");
+            Replayed::Unfinished => fs::remove_file(&path)?,
+            Replayed::Damaged { begin, why, file_bytes } => {
+                let (code, name) = (Code::RecordsDamaged, path.display());
+                tracing::error!(code = code.number(), path = %name, why, "{code}: a chunk that was put is damaged");
+                let Some(PutBegin { session, key, tileable, .. }) = begin else {
+                    // Whose it is nobody can tell, so nobody would ever say that it is not needed.
+                    tracing::warn!(path = %name, "it is removed, as it does not say of which chunk it is");
+                    fs::remove_file(&path)?;
+                    continue;
+                };
+                found.file_bytes += file_bytes;
+                found.spoilt.push(Spoilt { id: ChunkId { session, key }, tileable, path, file_bytes });
             }
         }
     }
-    Ok((puts, held_bytes))
+    Ok(found)
 }
 
-/// Why a file has no chunk.
-enum Unwhole {
+/// What a file comes to.
+enum Replayed {
+    Whole(PutFile),
     /// Nobody was answered about it.
     Unfinished,
-    Damaged(String),
+    /// Of which chunk, if that can still be read.
+    Damaged {
+        begin: Option<PutBegin>,
+        why: String,
+        file_bytes: u64,
+    },
 }
 
-fn replay(path: &Path) -> io::Result<Result<PutFile, Unwhole>> {
+fn replay(path: &Path) -> io::Result<Replayed> {
     let file = fs::read(path)?;
+    let file_bytes = file.len() as u64;
+    let begin_of = |first: Option<&&[u8]>| match first {
+        Some([BEGIN, begin @ ..]) => PutBegin::decode(begin).ok(),
+        _ => None,
+    };
     let scanned = match scan(&file) {
         Ok(scanned) => scanned,
-        Err(damage) => return Ok(Err(Unwhole::Damaged(damage.why.to_owned()))),
+        Err(damage) => {
+            let before = file.get(..damage.at).and_then(|before| scan(before).ok());
+            let begin = before.and_then(|before| begin_of(before.contents.first()));
+            let why = format!("{} (byte {})", damage.why, damage.at);
+            return Ok(Replayed::Damaged { begin, why, file_bytes });
+        }
     };
-    let (Some([BEGIN, begin @ ..]), Some([END, ..])) = (scanned.contents.first(), scanned.contents.last())
-    else {
-        return Ok(Err(Unwhole::Unfinished));
+    let (Some([BEGIN, ..]), Some([END, ..])) = (scanned.contents.first(), scanned.contents.last()) else {
+        return Ok(Replayed::Unfinished);
     };
-    let begin = match PutBegin::decode(begin) {
-        Ok(begin) => begin,
-        Err(error) => return Ok(Err(Unwhole::Damaged(error.to_string()))),
+    let Some(begin) = begin_of(scanned.contents.first()) else {
+        let why = "its first frame says nothing of a chunk".to_owned();
+        return Ok(Replayed::Damaged { begin: None, why, file_bytes });
     };
-    let pieces = match pieces(&file) {
-        Ok(pieces) => pieces,
-        Err(why) => return Ok(Err(Unwhole::Damaged(why))),
+    let bytes = match pieces(&file) {
+        Ok(pieces) => pieces.iter().map(|piece| piece.len() as u64).sum(),
+        Err(why) => return Ok(Replayed::Damaged { begin: Some(begin), why, file_bytes }),
     };
-    let bytes = pieces.iter().map(|piece| piece.len() as u64).sum();
     let PutBegin { session, key, tileable, encoding } = begin;
-    Ok(Ok(PutFile { id: ChunkId { session, key }, tileable, encoding, path: path.to_owned(), bytes }))
+    let id = ChunkId { session, key };
+    Ok(Replayed::Whole(PutFile { id, tileable, encoding, path: path.to_owned(), bytes, file_bytes }))
 }
 
 /// The bytes of a whole file, in pieces.

@@ -18,7 +18,7 @@ pub(crate) struct Held {
 }
 
 impl Engine {
-    /// All chunks and the numbers of their tileables. Those that are damaged are left out: who looks after the store has them.
+    /// All chunks and the numbers of their tileables. Records that are damaged are left out: who looks after the store has them.
     pub(crate) fn held(&self) -> Vec<Held> {
         let slots: Vec<_> =
             self.chunks.lock().iter().map(|(id, slot)| (id.clone(), Arc::clone(slot))).collect();
@@ -34,6 +34,8 @@ impl Engine {
             tileable: put.tileable(),
             is_put: true,
         }));
+        drop(puts);
+        held.extend(self.held_spoilt());
         held
     }
 

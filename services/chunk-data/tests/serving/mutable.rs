@@ -110,6 +110,44 @@ async fn a_sealed_epoch_is_read_as_it_was_sealed_and_takes_nothing() {
 }
 
 #[tokio::test]
+async fn a_store_that_has_heard_of_a_later_epoch_or_a_seal_takes_nothing_of_before_for_any_chunk() {
+    let scheduler = Scheduler::default();
+    let directory = tempfile::tempdir().unwrap();
+    let store = Served::with_mutable(&scheduler, directory.path(), 1 << 20).await;
+    let all = |state: MutableState, epoch: u64| {
+        for key in ["m", "n"] {
+            let mut info = tensor(key, &[&store.address]);
+            (info.state, info.epoch) = (state.into(), epoch);
+            scheduler.lock().unwrap().mutables.insert(key.to_owned(), info);
+        }
+    };
+    let of = |key: &str, epoch: u64, number: u64| {
+        vec![MutableBatch { chunk_key: key.to_owned(), epoch, ..batch(number, 5, 0, 1.0) }]
+    };
+    let mut client = store.client.clone();
+    let mut put = async |batches: Vec<MutableBatch>| {
+        let answered = client.put_mutable_chunks_data(tokio_stream::iter(batches)).await;
+        answered.map(drop).map_err(|status| status.code())
+    };
+    all(MutableState::Open, 1);
+    assert_eq!((put(of("m", 1, 1)).await, put(of("n", 1, 1)).await), (Ok(()), Ok(())));
+    // A seal failed. Nobody has told the store: what it was told a moment ago counts, and nothing of it is lost.
+    all(MutableState::Open, 2);
+    assert_eq!(put(of("n", 1, 2)).await, Ok(()));
+    // A client of the new epoch writes to another chunk.
+    assert_eq!(put(of("m", 2, 2)).await, Ok(()));
+    assert_eq!(put(of("n", 1, 3)).await, Err(Code::Aborted));
+    assert_eq!(put(of("n", 2, 3)).await, Ok(()));
+    // The same of an epoch that is being sealed, of which one chunk is.
+    all(MutableState::Sealing, 2);
+    let chunks = vec![ChunkObject { key: "m".to_owned(), object_id: 77 }];
+    let order = SealMutableChunksRequest { session_id: "s".to_owned(), epoch: 2, chunks };
+    let told = store.client.clone().seal_mutable_chunks(order).await.unwrap().into_inner();
+    assert_eq!(told.chunks[0].error, None);
+    assert_eq!(put(of("n", 2, 4)).await, Err(Code::Aborted));
+}
+
+#[tokio::test]
 async fn what_is_sealed_becomes_an_object_under_the_id_that_it_is_told() {
     let scheduler = Scheduler::default();
     let directory = tempfile::tempdir().unwrap();

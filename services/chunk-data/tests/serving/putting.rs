@@ -176,15 +176,15 @@ async fn read_code(store: &mut Served, key: &str) -> Code {
 async fn the_same_chunk_again_takes_the_place_of_the_first_and_its_room() {
     let scheduler = scheduler();
     let directory = tempfile::tempdir().unwrap();
-    let mut store = Served::with_mutable(&scheduler, directory.path(), 400).await;
+    let mut store = Served::with_mutable(&scheduler, directory.path(), 600).await;
     know(&scheduler, "m", |_| (), &[&store.address]);
     let first = messages("m", Encoding::Npy, &npy(), 500, Compression::None);
     put(&mut store, first.clone()).await.expect("put");
-    assert_eq!(store.kept().await, (1, 176));
+    assert_eq!(store.kept().await, (1, 269));
     let mut second = npy().to_vec();
     second[128..136].copy_from_slice(&9.0_f64.to_le_bytes());
     put(&mut store, messages("m", Encoding::Npy, &second.into(), 500, Compression::None)).await.expect("put");
-    assert_eq!(store.kept().await, (1, 176));
+    assert_eq!(store.kept().await, (1, 269));
     know(&scheduler, "n", |info| info.id = 8, &[&store.address]);
     let other = messages("n", Encoding::Npy, &npy(), 500, Compression::None);
     put(&mut store, other.clone()).await.expect("there is room for two");
@@ -192,7 +192,7 @@ async fn the_same_chunk_again_takes_the_place_of_the_first_and_its_room() {
     let third = messages("o", Encoding::Npy, &npy(), 500, Compression::None);
     let full = put(&mut store, third.clone()).await.expect_err("and for no third");
     assert_eq!(full.code(), Code::ResourceExhausted);
-    assert_eq!(store.kept().await, (2, 352), "nothing of it stays");
+    assert_eq!(store.kept().await, (2, 538), "nothing of it stays");
     assert_eq!(seal(&scheduler, &mut store, &[("m", 1)]).await, [None]);
     scheduler.lock().unwrap().chunks.insert("sealed".to_owned(), (Some(1), Vec::new()));
     let answer = store.get(request(&["sealed"])).await.expect("read");
@@ -201,6 +201,91 @@ async fn the_same_chunk_again_takes_the_place_of_the_first_and_its_room() {
     scheduler.lock().unwrap().mutables.remove("n");
     assert_eq!(store.sweeper().round(Instant::now()).await.unwrap(), 1);
     put(&mut store, third).await.expect("put");
+}
+
+#[tokio::test]
+async fn all_that_a_put_takes_of_the_disk_is_within_the_bound_also_if_it_comes_byte_by_byte() {
+    const QUOTA_BYTES: u64 = 2_000;
+    let scheduler = scheduler();
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = Served::with_mutable(&scheduler, directory.path(), QUOTA_BYTES).await;
+    know(&scheduler, "m", |_| (), &[&store.address]);
+    let of = |piece| messages("m", Encoding::Npy, &npy(), piece, Compression::None);
+    let full = put(&mut store, of(1)).await.expect_err("176 messages with a head each");
+    assert_eq!(full.code(), Code::ResourceExhausted, "{full}");
+    assert_eq!(store.kept().await, (0, 0));
+    put(&mut store, of(10)).await.expect("18 fit");
+    let files = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap());
+    let puts = files.filter(|entry| entry.file_name().to_string_lossy().starts_with("tripod-put-"));
+    let bytes: u64 = puts.map(|entry| entry.metadata().unwrap().len()).sum();
+    assert_eq!(store.kept().await, (1, bytes));
+    assert!(bytes <= QUOTA_BYTES);
+    let at = store.stop().await;
+    let mut store = Served::start_at(at, &scheduler, Some(directory.path()), QUOTA_BYTES).await;
+    assert_eq!(store.kept().await, (1, bytes), "the same after a start");
+}
+
+#[tokio::test]
+async fn a_put_without_room_for_its_values_is_refused_with_its_first_message() {
+    let scheduler = scheduler();
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = Served::with_mutable(&scheduler, directory.path(), 1 << 10).await;
+    know(&scheduler, "m", |info| info.chunks[0].shape = vec![2, 100], &[&store.address]);
+    let mut first = messages("m", Encoding::Npy, &npy(), 50, Compression::None);
+    first.truncate(1);
+    let full = put(&mut store, first).await.expect_err("1,600 bytes do not fit");
+    assert_eq!(full.code(), Code::ResourceExhausted, "{full}");
+    assert!(full.message().contains("no room for 1600 bytes"), "{full}");
+}
+
+/// The only file of a chunk that was put.
+fn put_file(directory: &std::path::Path) -> Option<std::path::PathBuf> {
+    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
+    let mut puts = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("tripod-put-"));
+    puts.next().map(|entry| entry.path())
+}
+
+/// Flips a bit of a file.
+fn damage(path: &std::path::Path, at: usize) {
+    let mut bytes = std::fs::read(path).unwrap();
+    bytes[at] ^= 1;
+    std::fs::write(path, bytes).unwrap();
+}
+
+#[tokio::test]
+async fn a_damaged_put_is_not_sealed_and_goes_with_its_tileable_or_when_it_is_put_again() {
+    let scheduler = scheduler();
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = Served::with_mutable(&scheduler, directory.path(), 1 << 20).await;
+    know(&scheduler, "m", |_| (), &[&store.address]);
+    let all = messages("m", Encoding::Npy, &npy(), 50, Compression::None);
+    let again = async |store: &mut Served| put(store, all.clone()).await.expect("put");
+    for ends in [true, false] {
+        again(&mut store).await;
+        let kept = store.kept().await;
+        let at = store.stop().await;
+        let file = put_file(directory.path()).expect("a file");
+        damage(&file, 120);
+        store = Served::start_at(at, &scheduler, Some(directory.path()), 1 << 20).await;
+        assert_eq!(store.kept().await, kept, "somebody may have a copy of the file");
+        assert_eq!(store.sweeper().round(Instant::now()).await.unwrap(), 0, "its tileable is open");
+        assert_eq!(seal(&scheduler, &mut store, &[("m", 1)]).await, [Some(5)]);
+        if ends {
+            scheduler.lock().unwrap().mutables.clear();
+            assert_eq!(store.sweeper().round(Instant::now()).await.unwrap(), 1);
+            assert_eq!((store.kept().await, file.exists()), ((0, 0), false));
+            know(&scheduler, "m", |info| info.id = 8, &[&store.address]);
+        } else {
+            know(&scheduler, "m", |info| (info.id, info.epoch) = (8, 2), &[&store.address]);
+            again(&mut store).await;
+            assert_eq!((store.kept().await, file.exists()), (kept, false));
+        }
+    }
+    // One that does not say of which chunk it is goes at once.
+    let at = store.stop().await;
+    damage(&put_file(directory.path()).expect("a file"), 30);
+    store = Served::start_at(at, &scheduler, Some(directory.path()), 1 << 20).await;
+    assert_eq!((store.kept().await, put_file(directory.path())), ((0, 0), None));
 }
 
 #[tokio::test]

@@ -7,7 +7,9 @@ use tripod_proto::ray;
 use tripod_tile::{ChunkNode, Content, DType};
 
 /// How an operator is written begins so, and goes on with its name.
-const BEGINS: &str = "{\"op\":\"";
+const BEGINS: &[u8] = b"{\"op\":\"";
+/// Bytes that most payloads fit.
+const PAYLOAD_BYTES: usize = 160;
 
 /// The node as a value.
 pub(super) fn argument(node: &pb::ChunkNode) -> Bytes {
@@ -39,15 +41,22 @@ pub(super) fn message(node: ChunkNode, keys: Vec<String>) -> pb::ChunkNode {
     }
 }
 
-/// The operator's name; and how the chunk is made, as an object of JSON.
-fn payload(node: &ChunkNode) -> (String, String) {
+/// The operator's name; and how the chunk is made, as an object of JSON. One buffer: there may be a million chunks.
+fn payload(node: &ChunkNode) -> (String, Vec<u8>) {
     const PLAIN: &str = "an operator, a content and extents have no keys but texts";
-    let operator = serde_json::to_string(&node.operator).expect(PLAIN);
-    let content = serde_json::to_string(&node.content).expect(PLAIN);
-    let extents = serde_json::to_string(&node.extents).expect(PLAIN);
-    let name = operator.strip_prefix(BEGINS).and_then(|behind| behind.split_once('"'));
-    let name = name.map(|(name, _)| name.to_owned()).unwrap_or_default();
-    (name, format!(r#"{{"operator":{operator},"content":{content},"extents":{extents}}}"#))
+    let mut payload = Vec::with_capacity(PAYLOAD_BYTES);
+    payload.extend_from_slice(br#"{"operator":"#);
+    let begin = payload.len();
+    serde_json::to_writer(&mut payload, &node.operator).expect(PLAIN);
+    let behind = payload.get(begin..).and_then(|operator| operator.strip_prefix(BEGINS)).unwrap_or_default();
+    let name = behind.split(|byte| *byte == b'"').next().unwrap_or_default();
+    let name = String::from_utf8_lossy(name).into_owned();
+    payload.extend_from_slice(br#","content":"#);
+    serde_json::to_writer(&mut payload, &node.content).expect(PLAIN);
+    payload.extend_from_slice(br#","extents":"#);
+    serde_json::to_writer(&mut payload, &node.extents).expect(PLAIN);
+    payload.push(b'}');
+    (name, payload)
 }
 
 /// The type of a tensor's elements. What is no tensor has none.
@@ -96,7 +105,7 @@ mod tests {
         let mut whole = serde_json::to_value(&node).unwrap();
         let whole = whole.as_object_mut().unwrap();
         whole.retain(|key, _| ["operator", "content", "extents"].contains(&key.as_str()));
-        assert_eq!(serde_json::from_str::<Value>(&payload).unwrap(), json!(whole));
+        assert_eq!(serde_json::from_slice::<Value>(&payload).unwrap(), json!(whole));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A graph of tileables: decoded, and tiled.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use tonic::Status;
 use tripod_proto::mars::v1 as pb;
@@ -148,9 +149,15 @@ fn made(sent: pb::ChunkNode, inputs: Vec<Input>, element_type: u8, beside: &Besi
 
 /// Whether the state sees the index in the key: then it need not keep it.
 fn says(key: &str, index: &[u64]) -> bool {
-    let numbers: Vec<_> = index.iter().map(ToString::to_string).collect();
-    let ends = key.rsplit_once(':').is_some_and(|(_, told)| told == numbers.join("."));
-    ends && (1..=KEY_DIMS_MAX).contains(&index.len())
+    if !(1..=KEY_DIMS_MAX).contains(&index.len()) {
+        return false;
+    }
+    let mut numbers = String::new();
+    for (axis, at) in index.iter().enumerate() {
+        // A text takes whatever is written to it.
+        let _ = write!(numbers, "{}{at}", if axis == 0 { "" } else { "." });
+    }
+    key.rsplit_once(':').is_some_and(|(_, told)| told == numbers)
 }
 
 /// Numbers in a key that the state reads as an index.

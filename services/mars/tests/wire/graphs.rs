@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tonic::Code;
 use tripod_proto::mars::v1 as pb;
 
-use crate::support::{Machine, Node, chunk, sum_of_ones, tileable};
+use crate::support::{Machine, Node, chunk, submission, sum_of_ones, tileable};
 
 fn named(graph: &str) -> pb::StopGraphRequest {
     pb::StopGraphRequest { session_id: "s".to_owned(), graph_key: graph.to_owned(), ..Default::default() }
@@ -59,6 +59,27 @@ async fn the_same_graph_is_the_same_and_another_one_of_its_key_is_refused() {
     let mut other = sum_of_ones();
     other[0].op_type = "zeros".to_owned();
     assert_eq!(node.submit("g", other).await.expect_err("another").code(), Code::AlreadyExists);
+}
+
+#[tokio::test]
+async fn a_chain_of_chunks_is_one_task_if_the_graph_says_so() {
+    let node = Node::with_session().await;
+    let machine = Machine::start(&node).await;
+    let apart = node.submit("apart", sum_of_ones()).await.expect("submitted");
+    node.ended("apart").await;
+    assert!(machine.given.lock().iter().all(|chunk| chunk.op_type != "fused"));
+    machine.given.lock().clear();
+    let options = Some(pb::GraphOptions { fuse: true, ..Default::default() });
+    let request = pb::SubmitTileableGraphRequest { options, ..submission("g", sum_of_ones()) };
+    let fused = node.mars().submit_tileable_graph(request).await.expect("submitted").into_inner();
+    // Each of the four chunks of ones is read by one sum alone.
+    assert!(fused.chunk_count + 4 <= apart.chunk_count, "{} of {}", fused.chunk_count, apart.chunk_count);
+    let info = node.ended("g").await;
+    assert_eq!((info.state(), info.graph_size), (pb::GraphState::Succeeded, fused.chunk_count));
+    let given = machine.given.lock().clone();
+    assert_eq!(given.len() as u64, fused.chunk_count);
+    assert!(given.iter().filter(|chunk| chunk.op_type == "fused").count() >= 4, "{given:?}");
+    assert!(given.iter().all(|chunk| !chunk.key.starts_with("a:")), "a chain has the key of its end");
 }
 
 #[tokio::test]

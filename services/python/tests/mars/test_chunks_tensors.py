@@ -327,5 +327,21 @@ class Nodes(unittest.TestCase):
         self.assertEqual(([None, 3], "partial"), (decoded.extents, decoded.content))
 
 
+class Chains(unittest.TestCase):
+    def test_a_chain_is_its_steps_in_turn_with_the_data_of_the_node_and_without_warnings(self):
+        content = {"tensor": "f64"}
+        steps = [
+            {"operator": {"op": "from_bytes"}, "content": content, "extents": [3]},
+            # Data of a step means nothing, and so much would fill the memory.
+            {"operator": {"op": "unary", "function": "log"}, "content": content, "extents": [3], "data": 1 << 62},
+        ]
+        values = np.array([0.0, 1.0, -1.0])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            made = chunks.run("fused", "f64", extents=[3], data=values.tobytes(), steps=steps)
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(made, np.log(values))
+
+
 if __name__ == "__main__":
     unittest.main()

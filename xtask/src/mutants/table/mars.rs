@@ -5,6 +5,7 @@ use super::Mutant;
 const STATE: &str = "-p tripod-state";
 const MARS: &str = "-p tripod-mars";
 const TILE: &str = "-p tripod-tile";
+const STORES: &str = "-p tripod-chunk-data";
 
 pub(super) const ROWS: &[Mutant] = &[
     Mutant {
@@ -94,5 +95,53 @@ pub(super) const ROWS: &[Mutant] = &[
             "if !function.has_identity() && axes.iter().all(is_empty) { Err(Reason::Empty) } else { Ok(()) }",
         ],
         tests: TILE,
+    },
+    Mutant {
+        name: "reopened-in-the-same-epoch",
+        promise: "A mutable whose seal has failed is open in the next epoch: who wrote in the one before is told so.",
+        file: "state/src/mars/seal.rs",
+        original: &["mutable.epoch += 1;"],
+        replacement: &[],
+        tests: STATE,
+    },
+    Mutant {
+        name: "sealed-for-one-chunk-only",
+        promise: "A store that has heard that an epoch is over takes nothing more in it, to any chunk of the tileable.",
+        file: "services/chunk-data/src/look_up.rs",
+        original: &["Self { epoch: info.epoch, is_over: info.state() != MutableState::Open }"],
+        replacement: &["Self { epoch: info.epoch, is_over: false }"],
+        tests: STORES,
+    },
+    Mutant {
+        name: "heads-of-puts-are-free",
+        promise: "Whatever a chunk that is put takes of the disk is within the bound of the store.",
+        file: "services/chunk-data/src/mutable/puts.rs",
+        original: &["self.engine.reserve(frame.len() as u64)?;"],
+        replacement: &["self.engine.reserve(content.len() as u64)?;"],
+        tests: STORES,
+    },
+    Mutant {
+        name: "damaged-put-stays",
+        promise: "The damaged file of a chunk that was put goes when its tileable is sealed or deleted.",
+        file: "services/chunk-data/src/mutable/sweep.rs",
+        original: &["held.extend(self.held_spoilt());"],
+        replacement: &[],
+        tests: STORES,
+    },
+    Mutant {
+        name: "records-go-at-once",
+        promise: "Records go only when nobody can be told any more that their tensor is open.",
+        file: "services/chunk-data/src/sweeping.rs",
+        original: &["if chunk.is_put || now.saturating_duration_since(since) >= SWEEP_SETTLED {"],
+        replacement: &["if chunk.is_put || now >= since {"],
+        tests: STORES,
+    },
+    Mutant {
+        name: "swept-for-another-cluster",
+        promise: "A store removes nothing on the word of another cluster or job than the first that it asked.",
+        file: "services/chunk-data/src/sweeping.rs",
+        original: &["if !self.is_ours(told.cluster).await? {"],
+        replacement: &["if !self.is_ours(told.cluster).await? && some.is_empty() {"],
+        tests: STORES,
     },
 ];

@@ -56,11 +56,12 @@ class Node:
         return cls(message.op_type, operator, content, extents, message.data)
 
     @classmethod
-    def of(cls, chunk):
-        """Of a node of a chunk graph, as JSON."""
+    def of(cls, chunk, data=None):
+        """Of a node of a chunk graph, as JSON; with `data` in the place of its own."""
         operator = chunk["operator"]
         extents = [_known(extent) for extent in chunk["extents"]]
-        return cls(operator["op"], operator, chunk["content"], extents, bytes(chunk.get("data", ())))
+        data = bytes(chunk.get("data", ())) if data is None else data
+        return cls(operator["op"], operator, chunk["content"], extents, data)
 
     @property
     def dtype(self):

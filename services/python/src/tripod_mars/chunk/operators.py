@@ -40,14 +40,19 @@ class UnknownOperatorError(Exception):
 
 def run(node, inputs):
     """What the node is of its inputs. Raises `UnknownOperatorError`, and what the operator raises."""
+    # Quotients by zero and the like are values, and nobody reads a worker's warnings.
+    with np.errstate(all="ignore"):
+        return _run(node, inputs)
+
+
+def _run(node, inputs):
+    """The same for whoever has turned warnings off."""
     operator = OPERATORS.get(node.name)
     if operator is None:
         raise UnknownOperatorError(node.name)
     if not inputs:
         _check_size(node)
-    # Quotients by zero and the like are values, and nobody reads a worker's warnings.
-    with np.errstate(all="ignore"):
-        value = operator(node, inputs)
+    value = operator(node, inputs)
     content = node.content
     if isinstance(content, dict) and "tensor" in content:
         dtype = node.dtype
@@ -63,7 +68,8 @@ def _fused(node, inputs):
         if place and type(value) is np.ndarray and not value.flags.c_contiguous:
             # Sums of fractions depend on the order of elements in memory.
             value = np.ascontiguousarray(value)
-        value = run(Node.of({**step, "data": b"" if place else node.data}), [value] if place else inputs)
+        one = Node.of(step, b"" if place else node.data)
+        value = _run(one, [value] if place else inputs)
     return value
 
 
