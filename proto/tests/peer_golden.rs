@@ -56,12 +56,19 @@ fn level_1() -> Vec<Sample> {
         sample("propose answer", &ProposeResponse { replies: vec![data, bytes("")], takes_newer: false }),
         sample("read index", &ReadIndexRequest {}),
         sample("read index answer", &ReadIndexResponse { index: 300 }),
-        sample("heartbeats", &HeartbeatBatch { beats: vec![beat, Heartbeat::default()] }),
+        sample("heartbeats", &batch(vec![beat, Heartbeat::default()])),
         sample(
             "heartbeat verdicts",
-            &HeartbeatVerdicts { verdicts: vec![verdict, HeartbeatVerdict::default()] },
+            &HeartbeatVerdicts {
+                verdicts: vec![verdict, HeartbeatVerdict::default()],
+                ..HeartbeatVerdicts::default()
+            },
         ),
     ]
+}
+
+fn batch(beats: Vec<Heartbeat>) -> HeartbeatBatch {
+    HeartbeatBatch { beats, ..HeartbeatBatch::default() }
 }
 
 fn check(name: &str, samples: &[Sample]) {
@@ -104,7 +111,7 @@ fn messages_of_level_6_stay_as_they_are() {
     let beat = Heartbeat { job: 300, interval_ms: Some(50_000), ..Default::default() };
     let present = Heartbeat { job: 300, connection: Some(7), ..Default::default() };
     let gone = Heartbeat { gone: true, ..present };
-    check("level6.txt", &[sample("heartbeats", &HeartbeatBatch { beats: vec![beat, present, gone] })]);
+    check("level6.txt", &[sample("heartbeats", &batch(vec![beat, present, gone]))]);
 }
 
 /// What a follower and the leader say besides of commands that need more than level 1. A build that does not know it

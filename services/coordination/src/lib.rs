@@ -52,6 +52,7 @@
 mod agents;
 mod answer;
 mod attempt;
+mod beat_sets;
 mod caller;
 mod dialect;
 mod foreign;

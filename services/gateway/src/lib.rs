@@ -71,6 +71,7 @@ pub use options::Options;
 pub use outage::Outage;
 pub use parts::Parts;
 pub use peers::{Channel, PeersHandler};
+pub use pulse::{BEATS_OF_A_SET_MAX, BeatSession, BeatSetId, SetBeat, SetWord};
 pub use readiness::{Check, Readiness};
 // Front ends do not see the raft crate; these are the words in which the gateway speaks of a node.
 pub use tripod_raft::backup::{SaveError, Saving};

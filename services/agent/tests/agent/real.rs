@@ -172,6 +172,26 @@ async fn a_job_goes_on_through_the_planned_stop_of_a_node() {
     assert!(told.details().windows(COORDINATION_KEY.len()).any(|part| part == COORDINATION_KEY.as_bytes()));
 }
 
+#[tokio::test(start_paused = true)]
+async fn heartbeats_are_told_in_a_word_also_after_a_change_of_leaders() {
+    let cluster = Cluster::start().await;
+    let served = Served::start(cluster.config());
+    let (mut first, mut second) = (served.client().await, served.client().await);
+    tokio::join!(register(&mut first, 0), register(&mut second, 1));
+    for _ in 0..3 {
+        let before = served.status().beats_in_words;
+        let in_a_word = async {
+            while served.status().beats_in_words < before + 4 {
+                let answers = tokio::join!(heartbeat(&mut first, 0), heartbeat(&mut second, 1));
+                assert_eq!(answers, (SERVICE, SERVICE));
+            }
+        };
+        soon(in_a_word).await;
+        cluster.backend.elect();
+    }
+    assert_eq!(served.status().beats_leased, 0, "each got the cluster's verdict");
+}
+
 /// Calls of the older dialect do not say whose they are, and all clients of an agent come by one connection.
 #[tokio::test(start_paused = true)]
 async fn the_cluster_is_told_which_client_came_back() {

@@ -1,7 +1,7 @@
 //! The calls of dialect L: decode, ask the cluster, encode.
 
 use tonic::{Request, Status, async_trait};
-use tripod_gateway::Consistency;
+use tripod_gateway::{Consistency, SetBeat};
 use tripod_proto::xla as pb;
 use tripod_proto::xla::distributed_runtime_service_server::DistributedRuntimeService;
 use tripod_state::runtime::Patience;
@@ -22,6 +22,16 @@ pub(crate) struct Service {
 impl Service {
     pub(crate) fn new(front: Front) -> Self {
         Self { front }
+    }
+
+    /// See [`Front::set_beat`].
+    pub(crate) async fn set_beat(&self, request: &Request<pb::HeartbeatRequest>) -> Result<SetBeat, Status> {
+        self.front.set_beat(request, decode::heartbeat).await
+    }
+
+    /// What a heartbeat of a living task is answered.
+    pub(crate) fn beat_answer(answer: Answer) -> Result<pb::HeartbeatResponse, Status> {
+        encode::beat(answer)
     }
 
     /// A call that waits for so long.
