@@ -188,7 +188,10 @@ fn decoded<M: Message + Default>(message: Bytes) -> Result<Request<M>, Status> {
 }
 
 /// A client's heartbeat as it would have come from the client.
-pub(crate) fn heartbeat<M: Message + Default>(message: Bytes, deadline_ms: u64) -> Result<Request<M>, Status> {
+pub(crate) fn heartbeat<M: Message + Default>(
+    message: Bytes,
+    deadline_ms: u64,
+) -> Result<Request<M>, Status> {
     let mut request = decoded(message)?;
     if deadline_ms > 0 {
         // What is no time any more would be none that can be written.

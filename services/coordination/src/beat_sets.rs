@@ -88,10 +88,10 @@ mod tests {
 
     #[test]
     fn a_client_was_answered_with_one_service_incarnation_and_with_no_other() {
-        let answer = |service_incarnation| {
-            xla::HeartbeatResponse { service_incarnation }.encode_to_vec().into()
-        };
-        let member = |path: &str, answer| pb::SetMember { path: path.to_owned(), answer, ..Default::default() };
+        let answer =
+            |service_incarnation| xla::HeartbeatResponse { service_incarnation }.encode_to_vec().into();
+        let member =
+            |path: &str, answer| pb::SetMember { path: path.to_owned(), answer, ..Default::default() };
         let of_n = member(HEARTBEAT_N, answer(7));
         assert!(is_answered_with(&of_n, ServiceIncarnation(7)));
         assert!(!is_answered_with(&of_n, ServiceIncarnation(8)));

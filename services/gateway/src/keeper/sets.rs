@@ -45,13 +45,7 @@ struct KeptSet {
 
 impl BeatSets {
     /// Keeps a set in place of the session's last one. Gives whether there is room.
-    fn keep(
-        &mut self,
-        id: BeatSetId,
-        beats: Arc<[Beat]>,
-        service: ServiceIncarnation,
-        now: Moment,
-    ) -> bool {
+    fn keep(&mut self, id: BeatSetId, beats: Arc<[Beat]>, service: ServiceIncarnation, now: Moment) -> bool {
         self.drop_set(id.session);
         let bytes = bytes_of(&beats);
         // Idle ones are looked for now and then, and not by whoever asks for room.
@@ -208,7 +202,10 @@ mod tests {
     async fn a_set_is_found_by_session_digest_and_count_together() {
         let (mut sets, now) = (BeatSets::default(), Awake::default().now());
         assert!(sets.keep(id(1, 3), beats(3), SERVICE, now));
-        assert_eq!(sets.find(id(1, 3), now).map(|(beats, service)| (beats.len(), service)), Some((3, SERVICE)));
+        assert_eq!(
+            sets.find(id(1, 3), now).map(|(beats, service)| (beats.len(), service)),
+            Some((3, SERVICE))
+        );
         assert!(sets.find(id(2, 3), now).is_none(), "another session");
         assert!(sets.find(id(1, 2), now).is_none(), "another count");
         assert!(sets.find(BeatSetId { digest: 8, ..id(1, 3) }, now).is_none(), "another digest");

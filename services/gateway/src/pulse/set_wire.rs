@@ -107,8 +107,7 @@ mod tests {
 
     #[test]
     fn words_round_trip() {
-        let words =
-            [SetWord::Unknown, SetWord::Kept(ServiceIncarnation(0)), SetWord::Same, SetWord::Differs];
+        let words = [SetWord::Unknown, SetWord::Kept(ServiceIncarnation(0)), SetWord::Same, SetWord::Differs];
         let verdicts = encode_verdicts(std::iter::empty(), words.into_iter());
         assert_eq!(decode_words(verdicts, 4).unwrap(), words);
     }

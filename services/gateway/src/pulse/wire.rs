@@ -128,7 +128,10 @@ mod tests {
             Verdict::Alive { service, suspicion: Some(suspicion) },
             Verdict::Look(LogIndex(12)),
         ];
-        assert_eq!(decode_verdicts(encode_verdicts(verdicts.into_iter(), std::iter::empty()), 3).unwrap(), verdicts);
+        assert_eq!(
+            decode_verdicts(encode_verdicts(verdicts.into_iter(), std::iter::empty()), 3).unwrap(),
+            verdicts
+        );
     }
 
     #[test]

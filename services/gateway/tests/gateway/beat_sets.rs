@@ -33,8 +33,7 @@ fn no_grace() -> Options {
 
 fn beats(job: &Job) -> Vec<SetBeat> {
     let interval = Some(DurationMs(HEARTBEAT_MS / 2));
-    let beat =
-        |task| SetBeat { scope: job.scope, task: TaskId(task), incarnation: life(task), interval };
+    let beat = |task| SetBeat { scope: job.scope, task: TaskId(task), incarnation: life(task), interval };
     vec![beat(0), beat(1)]
 }
 
