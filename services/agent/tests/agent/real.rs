@@ -202,13 +202,7 @@ async fn the_devices_of_all_tasks_come_to_a_host_once() {
     let connect = async |node_id| {
         let mut client = DistributedRuntimeServiceClient::new(served.channel().await);
         let (protocol_version, timeout_milliseconds, client_id) = (3, 60_000, 40);
-        let request = xla::ConnectRequest {
-            protocol_version,
-            timeout_milliseconds,
-            node_id,
-            client_id,
-            ..Default::default()
-        };
+        let request = xla::ConnectRequest { protocol_version, timeout_milliseconds, node_id, client_id };
         let session_id = soon(client.connect(request)).await.expect("connected").into_inner().session_id;
         (client, session_id)
     };
