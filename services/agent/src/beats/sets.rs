@@ -18,6 +18,10 @@ const MEMBERS_MAX: usize = 1024;
 /// After an offer that came to nothing: the node or the leader is of an older build, or has no room.
 const OFFER_AGAIN_AFTER: Duration = Duration::from_secs(60);
 
+/// What a client waits for an answer may be shorter by such a part of it than it was: less than what the cluster takes for
+/// another interval.
+const ROUNDING_PART: u32 = 25;
+
 /// What the leader keeps for this agent. Its session is drawn when it is made, and told to nodes only.
 #[derive(Debug)]
 pub(super) struct Sets {
@@ -147,7 +151,7 @@ impl KeptSet {
 /// what is left of it when the call is sent, so it is a little shorter now and then. Who waits longer is told so.
 fn covers(kept: Option<Duration>, now: Option<Duration>) -> bool {
     match (kept, now) {
-        (Some(kept), Some(now)) => now <= kept && kept - now <= kept / 10,
+        (Some(kept), Some(now)) => now <= kept && kept - now <= kept / ROUNDING_PART,
         (kept, now) => kept == now,
     }
 }
