@@ -14,6 +14,13 @@ pub const LASTING: &str = "x-tripod-lasting";
 /// Request, binary: the message by which the client of an agent registered, where the call itself does not say who makes it.
 pub const REGISTRATION: &str = "x-tripod-registration-bin";
 
+/// Request of an agent with `EnumerateDevices`: `digest` has the answer name itself and nothing else, `whole` has it name itself
+/// besides. Answer: its name, which every answer of the same bytes has from the same build, and no other has.
+pub const DEVICES: &str = "x-tripod-devices";
+/// The two values of [`DEVICES`] in a request.
+pub const DEVICES_DIGEST: &str = "digest";
+pub const DEVICES_WHOLE: &str = "whole";
+
 /// Trailer of a status that is not the domain's word but this node's own trouble: the call can be sent
 /// again, to another node too. The value is one of the `OUTAGE_*` words.
 pub const OUTAGE: &str = "x-tripod-outage";

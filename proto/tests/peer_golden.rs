@@ -7,10 +7,12 @@ use std::path::Path;
 
 use bytes::Bytes;
 use prost::Message;
+use tripod_proto::tripod::peer::v1::heartbeat_set_verdict::Word;
 use tripod_proto::tripod::peer::v1::{
-    Blob, Heartbeat, HeartbeatBatch, HeartbeatVerdict, HeartbeatVerdicts, LevelAnswer, LevelQuestion, LogEnd,
-    ProposeNewerResponse, ProposeRequest, ProposeResponse, ReadIndexRequest, ReadIndexResponse,
-    SnapshotChunk, SnapshotHeld, SnapshotOffer, SuspectRequest, SuspectResponse,
+    Blob, Heartbeat, HeartbeatBatch, HeartbeatSet, HeartbeatSetVerdict, HeartbeatVerdict, HeartbeatVerdicts,
+    LevelAnswer, LevelQuestion, LogEnd, ProposeNewerResponse, ProposeRequest, ProposeResponse,
+    ReadIndexRequest, ReadIndexResponse, SnapshotChunk, SnapshotHeld, SnapshotOffer, SuspectRequest,
+    SuspectResponse,
 };
 
 /// What to do about a difference.
@@ -56,12 +58,19 @@ fn level_1() -> Vec<Sample> {
         sample("propose answer", &ProposeResponse { replies: vec![data, bytes("")], takes_newer: false }),
         sample("read index", &ReadIndexRequest {}),
         sample("read index answer", &ReadIndexResponse { index: 300 }),
-        sample("heartbeats", &HeartbeatBatch { beats: vec![beat, Heartbeat::default()] }),
+        sample("heartbeats", &batch(vec![beat, Heartbeat::default()])),
         sample(
             "heartbeat verdicts",
-            &HeartbeatVerdicts { verdicts: vec![verdict, HeartbeatVerdict::default()] },
+            &HeartbeatVerdicts {
+                verdicts: vec![verdict, HeartbeatVerdict::default()],
+                ..HeartbeatVerdicts::default()
+            },
         ),
     ]
+}
+
+fn batch(beats: Vec<Heartbeat>) -> HeartbeatBatch {
+    HeartbeatBatch { beats, ..HeartbeatBatch::default() }
 }
 
 fn check(name: &str, samples: &[Sample]) {
@@ -104,7 +113,33 @@ fn messages_of_level_6_stay_as_they_are() {
     let beat = Heartbeat { job: 300, interval_ms: Some(50_000), ..Default::default() };
     let present = Heartbeat { job: 300, connection: Some(7), ..Default::default() };
     let gone = Heartbeat { gone: true, ..present };
-    check("level6.txt", &[sample("heartbeats", &HeartbeatBatch { beats: vec![beat, present, gone] })]);
+    check("level6.txt", &[sample("heartbeats", &batch(vec![beat, present, gone]))]);
+}
+
+/// Sets of heartbeats and the words on them, which an earlier build passes over.
+#[test]
+fn messages_of_sets_of_heartbeats_stay_as_they_are() {
+    let beat = Heartbeat { job: 300, interval_ms: Some(50_000), ..Default::default() };
+    let of = |beats, made| HeartbeatSet {
+        session: bytes("sixteen of bytes"),
+        digest: u64::MAX,
+        count: 300,
+        beats,
+        made: bytes(made),
+    };
+    let sets =
+        HeartbeatBatch { sets: vec![of(vec![beat], ""), of(Vec::new(), "\u{1}")], ..Default::default() };
+    let word = |word: Word, service| HeartbeatSetVerdict { word: word.into(), service };
+    let sets_verdicts = HeartbeatVerdicts {
+        sets: vec![
+            word(Word::Unknown, None),
+            word(Word::Kept, Some(7)),
+            word(Word::Same, None),
+            word(Word::Differs, None),
+        ],
+        ..Default::default()
+    };
+    check("sets.txt", &[sample("sets", &sets), sample("words", &sets_verdicts)]);
 }
 
 /// What a follower and the leader say besides of commands that need more than level 1. A build that does not know it

@@ -152,6 +152,7 @@ impl Agent {
             upstream: upstream.clone(),
             forwarder: Forwarder::new(upstream.clone(), sessions, &config.job, config.poll),
             beats: beats.clone(),
+            devices: Arc::default(),
             job: job.clone(),
             job_name: Arc::from(config.job.as_str()),
             meters: Arc::clone(&meters),

@@ -22,6 +22,9 @@ pub(crate) enum Dialect {
 /// What a write says of neither its task nor its life: the cluster is told by whose connection it came.
 pub(crate) const INSERT_T: &str = "/tensorflow.CoordinationService/InsertKeyValue";
 
+/// What gives every client of a host the same answer, which may be long.
+pub(crate) const ENUMERATE_DEVICES: &str = "/xla.DistributedRuntimeService/EnumerateDevices";
+
 const SERVICES: [(&str, Dialect); 5] = [
     ("xla.coordination.CoordinationService", Dialect::N),
     ("tensorflow.CoordinationService", Dialect::T),

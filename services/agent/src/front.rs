@@ -28,6 +28,7 @@ use crate::answer_bytes::{AnswerBytes, refusal};
 use crate::beats::{Beat, Beats};
 use crate::calls::{self, Call, Dialect, Kind};
 use crate::deadline::Deadline;
+use crate::devices::{Asking, Devices};
 use crate::forward::Forwarder;
 use crate::job::AgentJob;
 use crate::message::{Message, Reply, remove_ours};
@@ -50,6 +51,7 @@ pub(crate) struct Front {
     pub(crate) upstream: Upstream,
     pub(crate) forwarder: Forwarder,
     pub(crate) beats: Beats,
+    pub(crate) devices: Arc<Devices>,
     pub(crate) job: AgentJob,
     pub(crate) job_name: Arc<str>,
     pub(crate) meters: Arc<Meters>,
@@ -165,6 +167,11 @@ impl Front {
             message.tell_registration(&registration);
         }
         let answer_bytes = || AnswerBytes::of(caller.bytes.clone());
+        if message.path == calls::ENUMERATE_DEVICES {
+            let asking =
+                Asking { forwarder: &self.forwarder, caller: caller.connection, bytes: &caller.bytes };
+            return self.devices.exchange(&asking, &message, call).await;
+        }
         let reply = tokio::select! {
             biased;
             reply = self.forwarder.call(&message, caller.connection, answer_bytes(), call) => reply?,

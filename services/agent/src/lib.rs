@@ -32,6 +32,7 @@
 //! | `forward`, `sessions`, `numbers` | sending until answered, exactly once |
 //! | `room` | bytes of answers that come |
 //! | `beats` | heartbeats |
+//! | `devices` | the exchange of devices, whose answer comes once |
 //! | `mindspore` | nodes of MindSpore, whose protocols are frames and not calls |
 //! | `job` | the job, created on first use |
 //! | `upstream` | the cluster's side |
@@ -43,6 +44,7 @@ mod beats;
 mod calls;
 mod config;
 mod deadline;
+mod devices;
 mod error;
 mod forward;
 mod front;

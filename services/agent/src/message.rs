@@ -112,6 +112,13 @@ impl Message {
         last
     }
 
+    /// The same call, whose answer is to name itself: in its place, or beside it.
+    pub(crate) fn naming_devices(&self, wish: &'static str) -> Self {
+        let mut naming = self.clone();
+        naming.headers.insert(HeaderName::from_static(metadata::DEVICES), HeaderValue::from_static(wish));
+        naming
+    }
+
     /// Has nodes told how the client registered that makes this call.
     pub(crate) fn tell_registration(&mut self, registration: &[u8]) {
         let told = MetadataValue::<Binary>::from_bytes(registration);
@@ -246,6 +253,29 @@ impl Reply {
         let content = (header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
         let headers = HeaderMap::from_iter([content]);
         Ok(Self { headers, body: body.freeze(), trailers: Some(trailers), charge })
+    }
+
+    /// An answer of which another client's call had the body: with its frame and not compressed.
+    ///
+    /// # Errors
+    /// [`NoRoom`].
+    pub(crate) fn of_kept(body: Bytes, answer_bytes: &AnswerBytes) -> Result<Self, NoRoom> {
+        let mut charge = None;
+        answer_bytes.hold(&mut charge, body.len() as u64)?;
+        let content = (header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+        let trailers = HeaderMap::from_iter([(Status::GRPC_STATUS, HeaderValue::from_static("0"))]);
+        Ok(Self { headers: HeaderMap::from_iter([content]), body, trailers: Some(trailers), charge })
+    }
+
+    /// How an answer with all devices names itself, if the node knows names.
+    pub(crate) fn devices(&self) -> Option<&str> {
+        self.field(metadata::DEVICES)?.to_str().ok()
+    }
+
+    /// The body of a good answer, if every client can read it.
+    pub(crate) fn plain_body(&self) -> Option<Bytes> {
+        // The first byte of gRPC's frame says whether the message is compressed.
+        (self.is_ok() && self.body.first() == Some(&0)).then(|| self.body.clone())
     }
 
     /// Whether the call succeeded.

@@ -11,6 +11,7 @@ pub(crate) struct Meters {
     clients: AtomicU64,
     held: [AtomicU64; Kind::ALL.len()],
     beats_told: AtomicU64,
+    beats_in_words: AtomicU64,
     beats_leased: AtomicU64,
 }
 
@@ -44,6 +45,11 @@ impl Meters {
         self.beats_told.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// It got it as one of a set.
+    pub(crate) fn told_in_a_word(&self) {
+        self.beats_in_words.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// A heartbeat was answered from the lease.
     pub(crate) fn leased(&self) {
         self.beats_leased.fetch_add(1, Ordering::Relaxed);
@@ -59,6 +65,10 @@ impl Meters {
 
     pub(crate) fn beats_told(&self) -> u64 {
         self.beats_told.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn beats_in_words(&self) -> u64 {
+        self.beats_in_words.load(Ordering::Relaxed)
     }
 
     pub(crate) fn beats_leased(&self) -> u64 {

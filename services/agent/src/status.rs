@@ -26,6 +26,8 @@ pub struct AgentStatus {
     pub outages: u64,
     /// Heartbeats on which the cluster has given a verdict.
     pub beats_told: u64,
+    /// Those of them that were told in a word, as ones of a set that the leader keeps.
+    pub beats_in_words: u64,
     /// Heartbeats that were answered without one.
     pub beats_leased: u64,
     /// Sessions that are open at the cluster.
@@ -68,6 +70,7 @@ impl StatusHandle {
             outage: self.upstream.outage(),
             outages: self.upstream.outages(),
             beats_told: self.meters.beats_told(),
+            beats_in_words: self.meters.beats_in_words(),
             beats_leased: self.meters.beats_leased(),
             sessions: self.sessions.count(),
             held_bytes: self.memory.held(),

@@ -22,16 +22,16 @@ use tripod_state::{State, Topic, member};
 
 use crate::dialect::Dialect;
 use crate::front::{Front, Outcome};
-use crate::{l, n, t};
+use crate::{beat_sets, l, n, t};
 
 /// Verdicts that may wait for a slow agent.
 const VERDICTS_WAITING: usize = 64;
 /// Beats of one message: an agent has one client for each accelerator of its host, not thousands.
 const BEATS_MAX: usize = 16_384;
 
-const HEARTBEAT_N: &str = "/xla.coordination.CoordinationService/Heartbeat";
-const HEARTBEAT_T: &str = "/tensorflow.CoordinationService/Heartbeat";
-const HEARTBEAT_L: &str = "/xla.DistributedRuntimeService/Heartbeat";
+pub(crate) const HEARTBEAT_N: &str = "/xla.coordination.CoordinationService/Heartbeat";
+pub(crate) const HEARTBEAT_T: &str = "/tensorflow.CoordinationService/Heartbeat";
+pub(crate) const HEARTBEAT_L: &str = "/xla.DistributedRuntimeService/Heartbeat";
 const REGISTER_N: &str = "/xla.coordination.CoordinationService/RegisterTask";
 const REGISTER_T: &str = "/tensorflow.CoordinationService/RegisterTask";
 
@@ -44,10 +44,10 @@ pub(crate) struct Service {
 }
 
 /// The dialects' own services, for the job of one message.
-struct Dialects {
-    n: n::Service,
-    t: t::Service,
-    l: l::Service,
+pub(crate) struct Dialects {
+    pub(crate) n: n::Service,
+    pub(crate) t: t::Service,
+    pub(crate) l: l::Service,
 }
 
 impl Service {
@@ -62,7 +62,7 @@ impl Agents for Service {
     type WatchMembersStream = Members;
 
     async fn beat(&self, request: Request<pb::BeatRequest>) -> Result<Response<Verdicts>, Status> {
-        let pb::BeatRequest { job, beats } = request.into_inner();
+        let pb::BeatRequest { job, beats, set } = request.into_inner();
         if beats.len() > BEATS_MAX {
             return Err(Status::resource_exhausted(format!(
                 "{} heartbeats in one message, at most {BEATS_MAX}",
@@ -72,6 +72,17 @@ impl Agents for Service {
         let job = if job.is_empty() { DEFAULT_JOB.to_owned() } else { job };
         let dialects = Arc::new(Dialects::new(&self.gateway, &job));
         let (told, verdicts) = mpsc::channel(VERDICTS_WAITING);
+        if let Some(set) = set {
+            let (gateway, dialects, told) = (self.gateway.clone(), Arc::clone(&dialects), told.clone());
+            tokio::spawn(async move {
+                tokio::select! {
+                    word = beat_sets::word(&gateway, &dialects, set) => {
+                        let _ = told.send(Ok(pb::BeatVerdict { set: word.into(), ..Default::default() })).await;
+                    }
+                    () = told.closed() => {}
+                }
+            });
+        }
         for (place, beat) in beats.into_iter().enumerate() {
             let (dialects, told) = (Arc::clone(&dialects), told.clone());
             tokio::spawn(async move {
@@ -173,6 +184,19 @@ fn decoded<M: Message + Default>(message: Bytes) -> Result<Request<M>, Status> {
     decoded.map_err(|error| Status::internal(format!("not a client's message: {error}")))
 }
 
+/// A client's heartbeat as it would have come from the client.
+pub(crate) fn heartbeat<M: Message + Default>(
+    message: Bytes,
+    deadline_ms: u64,
+) -> Result<Request<M>, Status> {
+    let mut request = decoded(message)?;
+    if deadline_ms > 0 {
+        // What is no time any more would be none that can be written.
+        request.set_timeout(Duration::from_millis(deadline_ms.min(TIMEOUT_MS_MAX)));
+    }
+    Ok(request)
+}
+
 async fn judged<M, R, F>(
     message: Bytes,
     deadline_ms: u64,
@@ -183,14 +207,10 @@ where
     R: Message,
     F: Future<Output = Outcome<R>>,
 {
-    let mut request = match decoded(message) {
+    let request = match heartbeat(message, deadline_ms) {
         Ok(request) => request,
         Err(status) => return refused(&status),
     };
-    if deadline_ms > 0 {
-        // What is no time any more would be none that can be written.
-        request.set_timeout(Duration::from_millis(deadline_ms.min(TIMEOUT_MS_MAX)));
-    }
     match call(request).await {
         Ok(reply) => {
             pb::BeatVerdict { message: reply.into_inner().encode_to_vec().into(), ..Default::default() }
@@ -208,5 +228,6 @@ fn refused(status: &Status) -> pb::BeatVerdict {
         details: Bytes::copy_from_slice(status.details()),
         message: Bytes::new(),
         outage: outage.unwrap_or_default().to_owned(),
+        set: pb::SetWord::None.into(),
     }
 }

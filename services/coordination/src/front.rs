@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use prost::Message;
 use tonic::{Code, Request, Response, Status};
-use tripod_gateway::{Consistency, Gateway, JobBinding, Outage};
+use tripod_gateway::{Consistency, Gateway, JobBinding, Outage, SetBeat};
 use tripod_port::label::Label;
 use tripod_port::{CallContext, Stopping, deadline, refusal};
 use tripod_state::ids::{DurationMs, Incarnation, JobId, TaskId};
@@ -169,6 +169,19 @@ impl Front {
             calls.kept::<Speakers>().heard(scope.job, task, incarnation);
         }
         self.answer(reply, encode)
+    }
+
+    /// A heartbeat as one of a set, which nobody tells just now.
+    pub(crate) async fn set_beat<M>(
+        &self,
+        request: &Request<M>,
+        decode: impl FnOnce(Caller, &M) -> (Scope, TaskId, Incarnation) + Send,
+    ) -> Result<SetBeat, Status>
+    where
+        M: Message,
+    {
+        let (scope, task, incarnation) = decode(self.caller(request).await?, request.get_ref());
+        Ok(SetBeat { scope, task, incarnation, interval: self.interval(request) })
     }
 
     /// When the client of a heartbeat sends the next one: clients of N and T wait for an answer that long, and no

@@ -6,6 +6,7 @@
 
 mod decode;
 mod encode;
+mod exchange;
 mod service;
 pub(crate) mod status;
 pub(crate) mod topology;

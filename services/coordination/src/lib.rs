@@ -53,6 +53,7 @@
 mod agents;
 mod answer;
 mod attempt;
+mod beat_sets;
 mod caller;
 mod dialect;
 mod direct;

@@ -25,7 +25,7 @@ use crate::options::Options;
 use crate::outage::Outage;
 use crate::parts::Parts;
 use crate::peers::{Channel, Peers, PeersHandler, on};
-use crate::pulse::{Beat, Pulse, Sign};
+use crate::pulse::{Beat, BeatSetId, Pulse, SetBeat, SetWord, Sign};
 use crate::renewal;
 use crate::submit::Submitter;
 
@@ -238,6 +238,19 @@ impl Gateway {
         interval: Option<DurationMs>,
     ) -> Result<Reply, Outage> {
         self.pulse.beat(Beat { scope, task, incarnation, sign: Sign::Beat { interval } }).await
+    }
+
+    /// Has the leader keep these heartbeats, so that [`Self::heartbeats_again`] can tell of them without naming them, in
+    /// place of the set that the session had. None of them counts as made hereby.
+    pub async fn keep_heartbeats(&self, id: BeatSetId, beats: Vec<SetBeat>) -> SetWord {
+        self.pulse.keep(id, beats).await
+    }
+
+    /// Those heartbeats of a set were made again that `made` has a bit for, the lowest bit of the first byte first; all,
+    /// if that is empty. [`SetWord::Same`] if each of them would be answered at once, with what the set was kept with;
+    /// otherwise none of them counts, and each is to be told by [`Self::heartbeat`]. Takes a second at most.
+    pub async fn heartbeats_again(&self, id: BeatSetId, made: Bytes) -> SetWord {
+        self.pulse.again(id, made).await
     }
 
     /// Tells the leader that the connection stands over which a task has registered, which counts until its first

@@ -21,7 +21,7 @@
 //!
 //! Map: [`Gateway`] is what front ends call; `parts` is what must exist before the node, `backend` the seam to it
 //! and `memory` its double; `aside` is where long work goes, `forks` what long looks are taken of, `awake` the time that this process lived. `submit`, `session` and `hold` send
-//! commands, `renewal` has the session follow the feature level; `fairness` lets the calls of clients take turns, by the connections that `tripod-port` tells apart; `hub` and `calls` wait; `liveness` is how peers of any kind are told the leader and given up; `pulse` asks it about heartbeats of tasks and `keeper` is the
+//! commands, `renewal` has the session follow the feature level; `fairness` lets the calls of clients take turns, by the connections that `tripod-port` tells apart; `hub` and `calls` wait; `liveness` is how peers of any kind are told the leader and given up; `pulse` asks it about heartbeats of tasks, one by one or in sets, and `keeper` is the
 //! leader's memory of those; `contact` finds out when a node is cut off,
 //! `readiness` whether it can serve. `job` finds the job that a call is about, `job_names` remembers which job a name means. `front_end` is what a node speaks, as a value. `peers` asks the leader what a front end of its node keeps in memory.
 
@@ -71,6 +71,7 @@ pub use options::Options;
 pub use outage::Outage;
 pub use parts::Parts;
 pub use peers::{Channel, PeersHandler};
+pub use pulse::{BEATS_OF_A_SET_MAX, BeatSession, BeatSetId, SetBeat, SetWord};
 pub use readiness::{Check, Readiness};
 // Front ends do not see the raft crate; these are the words in which the gateway speaks of a node.
 pub use tripod_raft::backup::{SaveError, Saving};

@@ -158,7 +158,8 @@ pub async fn made_up_beats(aim: &Aim, bounds: Bounds, beats: u64) -> Tally {
         message: beat_of(aim, incarnation).encode_to_vec().into(),
         ..ClientBeat::default()
     };
-    let request = BeatRequest { job: "default".to_owned(), beats: (0..beats).map(beat).collect() };
+    let beats = (0..beats).map(beat).collect();
+    let request = BeatRequest { job: "default".to_owned(), beats, ..BeatRequest::default() };
     repeat(bounds, 1, |turn| {
         let (channel, request) = (channels[turn % channels.len()].clone(), request.clone());
         async move { ended(&read_all(channel, request).await) }

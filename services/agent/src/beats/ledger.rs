@@ -15,7 +15,7 @@ pub(crate) const BEATS_MAX: usize = 4 * BATCH_MAX;
 
 /// A client's heartbeat call. One client's beats are all alike, and another client's are not: the message
 /// names the task and its life.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Beat {
     pub(crate) path: String,
     /// Uncompressed, without gRPC's frame.
@@ -56,6 +56,15 @@ pub(crate) enum Lease {
     Answer(Bytes),
     /// The same one was refused last.
     Refused,
+}
+
+/// What is known of a beat that the cluster has taken last.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Taken {
+    /// How long its client waits for an answer, if it says so.
+    pub(crate) given: Option<Duration>,
+    /// What it was answered.
+    pub(crate) answer: Bytes,
 }
 
 impl Ledger {
@@ -142,6 +151,21 @@ impl Ledger {
         }
     }
 
+    /// How a beat stands that the cluster has taken last.
+    pub(crate) fn taken(&self, beat: &Beat) -> Option<Taken> {
+        self.entries.get(beat).and_then(Entry::taken)
+    }
+
+    /// The beats that the cluster has taken last, of those that clients have made within `age`; in an order that is the same
+    /// as long as they are.
+    pub(crate) fn taken_of_late(&self, age: Duration) -> Vec<(Beat, Taken)> {
+        let of_late = self.entries.iter().filter(|(_, entry)| entry.last_made.elapsed() < age);
+        let taken = of_late.filter_map(|(beat, entry)| Some((beat.clone(), entry.taken()?)));
+        let mut taken: Vec<_> = taken.collect();
+        taken.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        taken
+    }
+
     /// What a beat can be answered without the cluster.
     pub(crate) fn lease(&self, beat: &Beat) -> Lease {
         self.entries.get(beat).map_or(Lease::None, |entry| entry.lease.clone())
@@ -155,6 +179,13 @@ impl Ledger {
 }
 
 impl Entry {
+    fn taken(&self) -> Option<Taken> {
+        match &self.lease {
+            Lease::Answer(answer) => Some(Taken { given: self.given, answer: answer.clone() }),
+            Lease::None | Lease::Refused => None,
+        }
+    }
+
     /// Whether the cluster has taken the same one last.
     fn is_taken(&self) -> bool {
         matches!(self.lease, Lease::Answer(_))
@@ -269,6 +300,30 @@ mod tests {
         assert_eq!((told.len(), &told[0]), (BATCH_MAX, &beat(1)));
         ledger.judged(&beat(1), &ok());
         assert!(again.try_recv().expect("answered").is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_taken_of_late_is_told_in_one_order() {
+        let (age, mut ledger) = (Duration::from_secs(10), Ledger::default());
+        let given = Some(Duration::from_secs(5));
+        drop(ledger.join(&beat(9), given));
+        ledger.take_due();
+        ledger.judged(&beat(9), &ok());
+        tokio::time::advance(age).await;
+        for task in [3, 1, 2, 4] {
+            drop(ledger.join(&beat(task), given));
+        }
+        ledger.take_due();
+        for task in [2, 3, 1] {
+            ledger.judged(&beat(task), &ok());
+        }
+        ledger.judged(&beat(4), &Err(Status::aborted("in error")));
+        let taken = ledger.taken_of_late(age);
+        assert_eq!(taken.iter().map(|(beat, _)| beat).collect::<Vec<_>>(), [&beat(1), &beat(2), &beat(3)]);
+        let answer = Bytes::from_static(b"ok");
+        assert!(taken.iter().all(|(_, taken)| *taken == Taken { given, answer: answer.clone() }));
+        assert_eq!(ledger.taken(&beat(4)), None, "it was refused");
+        assert!(ledger.taken(&beat(9)).is_some(), "it is known, however long ago it was made");
     }
 
     #[tokio::test]

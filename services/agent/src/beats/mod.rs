@@ -12,12 +12,14 @@
 //! | `life` | what a registration says about the first heartbeat |
 //! | `presence` | clients that have registered and not sent a heartbeat yet |
 //! | `mismatch` | says so when a program and its job do not agree on when a task is lost |
+//! | `sets` | beats that the leader keeps, and that are told in a word |
 //! | `teller` | tells batches to the cluster |
 
 mod ledger;
 mod life;
 mod mismatch;
 mod presence;
+mod sets;
 mod teller;
 
 use std::sync::Arc;
@@ -33,6 +35,7 @@ use self::ledger::{BEATS_MAX, Lease, Ledger};
 use self::life::Registered;
 use self::mismatch::Mismatch;
 use self::presence::Followed;
+use self::sets::Sets;
 pub(crate) use self::teller::Teller;
 use crate::calls::Dialect;
 use crate::meters::Meters;
@@ -58,6 +61,7 @@ struct Shared {
     registered: Mutex<Registered>,
     followed: Mutex<Followed>,
     mismatch: Mismatch,
+    sets: Mutex<Sets>,
     /// Told when a beat has become due.
     due: Notify,
 }
@@ -134,6 +138,10 @@ impl Beats {
             Lease::None => self.shared.registered.lock().lease(dialect, &beat.message),
         }
     }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// What a beat is answered that the cluster has never taken, and for which there is no place.

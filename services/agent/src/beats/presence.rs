@@ -55,7 +55,7 @@ impl Beats {
                 presence: Some(presence),
                 ..Default::default()
             };
-            let request = BeatRequest { job: job.to_owned(), beats: vec![beat] };
+            let request = BeatRequest { job: job.to_owned(), beats: vec![beat], set: None };
             async move { AgentsClient::new(wire).beat(request).await }
         };
         let Ok(mut verdicts) = self.upstream.ask("presence", ask).await else { return false };

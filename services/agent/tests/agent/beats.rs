@@ -20,13 +20,13 @@ fn beat(task: i32, limit: Duration) -> Request<n::HeartbeatRequest> {
     request
 }
 
-async fn heartbeat(client: &mut Client, task: i32, limit: Duration) -> Result<u64, tonic::Status> {
+pub(crate) async fn heartbeat(client: &mut Client, task: i32, limit: Duration) -> Result<u64, tonic::Status> {
     let reply = soon(client.heartbeat(beat(task, limit))).await?;
     Ok(reply.into_inner().service_incarnation)
 }
 
 /// The tasks of every batch so far.
-fn batches(cluster: &Cluster) -> Vec<Vec<i32>> {
+pub(crate) fn batches(cluster: &Cluster) -> Vec<Vec<i32>> {
     let of = |beats: &Vec<tripod_proto::tripod::v1::ClientBeat>| {
         let mut tasks: Vec<i32> = beats
             .iter()
@@ -43,7 +43,7 @@ fn batches(cluster: &Cluster) -> Vec<Vec<i32>> {
     cluster.look(|state| state.batches.iter().map(|(_, beats)| of(beats)).collect())
 }
 
-const LONG: Duration = Duration::from_secs(20);
+pub(crate) const LONG: Duration = Duration::from_secs(20);
 /// The lease answers after 60 % of this.
 const LEASED: Duration = Duration::from_secs(5);
 /// For calls that fail.

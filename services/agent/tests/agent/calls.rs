@@ -7,7 +7,9 @@ use tonic::codec::CompressionEncoding;
 use tonic::{Code, Request};
 use tripod_agent::{AgentConfig, Kind, Poll};
 use tripod_proto::metadata;
+use tripod_proto::xla;
 use tripod_proto::xla::coordination as n;
+use tripod_proto::xla::distributed_runtime_service_client::DistributedRuntimeServiceClient;
 
 use crate::fake::{Cluster, Node};
 use crate::support::{Client, Served, config, soon, until};
@@ -272,4 +274,17 @@ async fn services_that_are_not_of_clients_are_refused() {
     let refused = soon(sessions.open(request)).await.expect_err("refused");
     assert_eq!(refused.code(), Code::Unimplemented);
     assert!(refused.message().contains("/tripod.v1.Sessions/Open"), "{}", refused.message());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_names_no_answers_gives_devices_to_each_client_as_ever() {
+    let cluster = Cluster::new();
+    let node = Node::start(&cluster, 1);
+    let served = Served::of(&[&node]);
+    let mut client = DistributedRuntimeServiceClient::new(served.channel().await);
+    for times in 1..=2 {
+        let request = xla::EnumerateDevicesRequest::default();
+        soon(client.enumerate_devices(request)).await.expect("answered");
+        assert_eq!(cluster.attempts("EnumerateDevices").len(), times);
+    }
 }

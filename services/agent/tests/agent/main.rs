@@ -1,5 +1,6 @@
 //! The agent between real clients' calls and nodes that are made to fail.
 
+mod beat_sets;
 mod beats;
 mod calls;
 mod fake;

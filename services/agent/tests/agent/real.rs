@@ -1,6 +1,7 @@
 //! The agent between clients and the services that nodes really have, over a state in memory. One test has sockets.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::net::TcpListener;
@@ -15,9 +16,11 @@ use tripod_native::Native;
 use tripod_port::Listener;
 use tripod_proto::tensorflow as t;
 use tripod_proto::tensorflow::coordination_service_client::CoordinationServiceClient;
+use tripod_proto::xla;
 use tripod_proto::xla::coordination as n;
+use tripod_proto::xla::distributed_runtime_service_client::DistributedRuntimeServiceClient;
 use tripod_state::ids::ServiceIncarnation;
-use tripod_state::{Command, job, level};
+use tripod_state::{Command, job, level, runtime};
 
 use crate::support::{Client, Served, config, lines, soon, until};
 
@@ -170,6 +173,58 @@ async fn a_job_goes_on_through_the_planned_stop_of_a_node() {
     let told = soon(poll).await.expect("no panic").expect_err("there is an error");
     assert_eq!((told.code(), told.message()), (Code::NotFound, "boom"));
     assert!(told.details().windows(COORDINATION_KEY.len()).any(|part| part == COORDINATION_KEY.as_bytes()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn heartbeats_are_told_in_a_word_also_after_a_change_of_leaders() {
+    let cluster = Cluster::start().await;
+    let served = Served::start(cluster.config());
+    let (mut first, mut second) = (served.client().await, served.client().await);
+    tokio::join!(register(&mut first, 0), register(&mut second, 1));
+    for _ in 0..3 {
+        let before = served.status().beats_in_words;
+        let in_a_word = async {
+            while served.status().beats_in_words < before + 4 {
+                let answers = tokio::join!(heartbeat(&mut first, 0), heartbeat(&mut second, 1));
+                assert_eq!(answers, (SERVICE, SERVICE));
+            }
+        };
+        soon(in_a_word).await;
+        cluster.backend.elect();
+    }
+    assert_eq!(served.status().beats_leased, 0, "each got the cluster's verdict");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_devices_of_all_tasks_come_to_a_host_once() {
+    let cluster = Cluster::start().await;
+    let served = Served::start(cluster.config());
+    let connect = async |node_id| {
+        let mut client = DistributedRuntimeServiceClient::new(served.channel().await);
+        let (protocol_version, timeout_milliseconds, client_id) = (3, 60_000, 40);
+        let request = xla::ConnectRequest { protocol_version, timeout_milliseconds, node_id, client_id };
+        let session_id = soon(client.connect(request)).await.expect("connected").into_inner().session_id;
+        (client, session_id)
+    };
+    let (one, other) = tokio::join!(connect(0), connect(1));
+    let asked = Arc::<AtomicUsize>::default();
+    let counted = Arc::clone(&asked);
+    cluster.backend.set_mishaps(move |envelope| {
+        let is_exchange = matches!(envelope.command, Command::Runtime(runtime::Command::Enumerate { .. }));
+        counted.fetch_add(usize::from(is_exchange), Ordering::Relaxed);
+        Mishap::Success
+    });
+    // A node with one device that says nothing of itself.
+    let exchange = async |(mut client, session_id): (DistributedRuntimeServiceClient<Channel>, u64),
+                          node: u8| {
+        let local_topology = vec![8, node, 26, 0].into();
+        let request = xla::EnumerateDevicesRequest { session_id, local_topology };
+        soon(client.enumerate_devices(request)).await.expect("exchanged").into_inner().global_topology
+    };
+    let (one, other) = tokio::join!(exchange(one, 0), exchange(other, 1));
+    assert_eq!(one, other);
+    assert!(!one.is_empty());
+    assert_eq!(asked.load(Ordering::Relaxed), 3, "each hands its own in, and one has all of them sent");
 }
 
 /// Calls of the older dialect do not say whose they are, and all clients of an agent come by one connection.

@@ -1,12 +1,14 @@
 //! The calls of dialect L: decode, ask the cluster, encode.
 
-use tonic::{Request, Status, async_trait};
-use tripod_gateway::Consistency;
+use tonic::{Request, Response, Status, async_trait};
+use tripod_gateway::{Consistency, SetBeat};
+use tripod_proto::metadata::DEVICES;
 use tripod_proto::xla as pb;
 use tripod_proto::xla::distributed_runtime_service_server::DistributedRuntimeService;
 use tripod_state::runtime::Patience;
 use tripod_state::{Answer, Fault};
 
+use super::exchange::Wish;
 use super::topology::Topology;
 use super::waiting_call::WaitingCall;
 use super::{decode, encode};
@@ -22,6 +24,16 @@ pub(crate) struct Service {
 impl Service {
     pub(crate) fn new(front: Front) -> Self {
         Self { front }
+    }
+
+    /// See [`Front::set_beat`].
+    pub(crate) async fn set_beat(&self, request: &Request<pb::HeartbeatRequest>) -> Result<SetBeat, Status> {
+        self.front.set_beat(request, decode::heartbeat).await
+    }
+
+    /// What a heartbeat of a living task is answered.
+    pub(crate) fn beat_answer(answer: Answer) -> Result<pb::HeartbeatResponse, Status> {
+        encode::beat(answer)
     }
 
     /// A call that waits for so long.
@@ -95,7 +107,13 @@ impl DistributedRuntimeService for Service {
         let begin = |caller, message: &pb::EnumerateDevicesRequest, patience| {
             decode::enumerate(message.session_id, caller, &own, patience)
         };
-        self.held(request, begin, |answer| encode::enumerated(&own, answer)).await
+        let wish = Wish::of(request.metadata());
+        let answered = self.held(request, begin, |answer| encode::enumerated(&own, wish, answer)).await?;
+        let (mut metadata, (devices, name), extensions) = answered.into_parts();
+        if let Some(name) = name {
+            metadata.insert(DEVICES, name);
+        }
+        Ok(Response::from_parts(metadata, devices, extensions))
     }
 
     async fn heartbeat(&self, request: Request<pb::HeartbeatRequest>) -> Outcome<pb::HeartbeatResponse> {

@@ -28,8 +28,8 @@ const DEVICE_SLICE: u32 = 5;
 /// The one field of a global topology.
 const NODES: u32 = 1;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Layout {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Layout {
     Old,
     New,
 }
@@ -77,6 +77,10 @@ impl Topology {
 
     pub(super) fn node_id(&self) -> i32 {
         self.node_id
+    }
+
+    pub(super) fn layout(&self) -> Option<Layout> {
+        self.layout
     }
 
     /// Writes the node in a layout, with devices that are numbered already.

@@ -1,9 +1,10 @@
 //! The calls of dialect N: decode, ask the cluster, encode.
 
 use tonic::{Request, Status, async_trait};
+use tripod_gateway::SetBeat;
 use tripod_proto::xla::coordination as pb;
 use tripod_proto::xla::coordination::coordination_service_server::CoordinationService;
-use tripod_state::State;
+use tripod_state::{Answer, State};
 
 use super::{decode, encode};
 use crate::answer;
@@ -26,6 +27,16 @@ impl Service {
         sign: (u64, bool),
     ) -> Result<bool, Status> {
         self.front.tell(&request, decode::register, sign).await
+    }
+
+    /// See [`Front::set_beat`].
+    pub(crate) async fn set_beat(&self, request: &Request<pb::HeartbeatRequest>) -> Result<SetBeat, Status> {
+        self.front.set_beat(request, decode::heartbeat).await
+    }
+
+    /// What a heartbeat of a living task is answered.
+    pub(crate) fn beat_answer(answer: Answer) -> Result<pb::HeartbeatResponse, Status> {
+        encode::beat(answer)
     }
 }
 

@@ -3,12 +3,13 @@
 use prost::Message as _;
 use tonic::metadata::MetadataMap;
 use tonic::{Extensions, Request, Status, async_trait};
+use tripod_gateway::SetBeat;
 use tripod_port::CallContext;
 use tripod_proto::metadata;
 use tripod_proto::tensorflow as pb;
 use tripod_proto::tensorflow::coordination_service_server::CoordinationService;
-use tripod_state::State;
 use tripod_state::ids::{Incarnation, TaskId};
+use tripod_state::{Answer, State};
 
 use super::devices::Form;
 use super::tasks::{self, NamesTasks};
@@ -36,6 +37,17 @@ impl Service {
     ) -> Result<bool, Status> {
         let (front, request) = self.enter(request).await;
         front.tell(&request, decode::register, sign).await
+    }
+
+    /// See [`Front::set_beat`].
+    pub(crate) async fn set_beat(&self, request: Request<pb::HeartbeatRequest>) -> Result<SetBeat, Status> {
+        let (front, request) = self.enter(request).await;
+        front.set_beat(&request, decode::heartbeat).await
+    }
+
+    /// What a heartbeat of a living task is answered.
+    pub(crate) fn beat_answer(answer: Answer) -> Result<pb::HeartbeatResponse, Status> {
+        encode::beat(answer)
     }
 
     /// Which life of a task makes a call that an agent passes on.

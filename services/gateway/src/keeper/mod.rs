@@ -5,6 +5,7 @@
 
 mod barriers;
 mod run;
+mod sets;
 mod suspects;
 mod tasks;
 
@@ -19,13 +20,14 @@ use tripod_state::task::{Beat as Opinion, Silence};
 use tripod_state::{Effect, State};
 
 use self::barriers::BarrierTimers;
+use self::sets::BeatSets;
 use self::tasks::{Connected, TaskTimers};
 use crate::awake::{Awake, Moment};
 use crate::backend::{Future, Replica, look};
 use crate::clock::{Clock, percent};
 use crate::options::Options;
 use crate::peers::Peers;
-use crate::pulse::{Beat, Sign, Suspicion, Verdict, decode_beats, encode_verdicts};
+use crate::pulse::{Beat, Sign, Suspicion, Told, Verdict, decode_beats, encode_verdicts};
 
 /// What must lie between two beats of a task, in percent of its job's heartbeat timeout, for the
 /// second one to be told of a suspicion. A client gives up on a beat as soon as the next one would be
@@ -52,6 +54,8 @@ struct Memory {
     awake: Awake,
     tasks: TaskTimers,
     barriers: BarrierTimers,
+    /// Heartbeats of agents' clients that are told in a word.
+    sets: BeatSets,
     /// Tasks that connected since the last tick, which looks up their time-outs.
     fresh: Vec<(Connected, Moment)>,
 }
@@ -63,6 +67,7 @@ impl Keeper {
             awake: Awake::default(),
             tasks: TaskTimers::default(),
             barriers: BarrierTimers::default(),
+            sets: BeatSets::default(),
             fresh: Vec::new(),
         };
         Arc::new(Self {
@@ -101,7 +106,7 @@ impl Keeper {
 
     /// Answers a batch of beats from this node's state, and remembers when it heard them.
     fn answer(&self, backend: &dyn Replica, batch: Bytes) -> Result<Bytes, String> {
-        let beats = decode_beats(batch)?;
+        let Told { beats, sets } = decode_beats(batch)?;
         let wall = (self.clock)();
         let mut judged = look(backend, |state| {
             let judge = |beat: &Beat| Judged::new(state, beat, wall);
@@ -111,7 +116,8 @@ impl Keeper {
         let applied = backend.applied_index();
         let suspects = self.memory.lock().hear(&beats, &mut judged);
         let verdicts = judged.iter().zip(suspects).map(|(judged, within)| judged.verdict(within, applied));
-        Ok(encode_verdicts(verdicts))
+        let words = sets.iter().map(|set| self.word(backend, set));
+        Ok(encode_verdicts(verdicts, words))
     }
 }
 

@@ -51,6 +51,7 @@ pub(super) async fn run(keeper: Arc<Keeper>, mut leadership: watch::Receiver<Lea
         if Instant::now() >= sessions_due {
             sessions_due = Instant::now() + SESSIONS_EVERY;
             keeper.expire_sessions(&backend, led);
+            keeper.forget_idle_sets();
         }
     }
 }
@@ -68,6 +69,7 @@ impl Keeper {
         memory.led = led;
         memory.tasks.clear();
         memory.barriers.clear();
+        memory.sets.clear();
         memory.fresh.clear();
         self.leading.store(led.is_some(), Ordering::Release);
         drop(memory);

@@ -5,6 +5,9 @@
 mod beat;
 mod conversation;
 mod linger;
+mod set;
+mod set_wire;
+mod sets;
 mod wire;
 
 use std::sync::Arc;
@@ -26,7 +29,9 @@ use crate::submit::Submitter;
 use conversation::Beats;
 
 pub(crate) use beat::{Beat, Sign};
-pub(crate) use wire::{decode_beats, encode_verdicts};
+pub use set::{BEATS_OF_A_SET_MAX, BeatSession, BeatSetId, SetBeat, SetWord};
+pub(crate) use set::{SetQuestion, SetTold, is_made};
+pub(crate) use wire::{Told, decode_beats, encode_verdicts};
 
 /// From this feature level on every member takes [`Sign`]s for what they are.
 const SIGNS_SINCE: FeatureLevel = FeatureLevel(6);
@@ -72,10 +77,11 @@ pub(crate) struct Pulse {
     calls: Arc<Calls>,
     clock: Clock,
     asking: Batches<Beats>,
+    sets: Batches<sets::Sets>,
 }
 
 impl Pulse {
-    /// Starts the task that asks the leader; it ends with the pulse.
+    /// Starts the tasks that ask the leader; they end with the pulse.
     pub(crate) fn start(
         backend: Arc<dyn Replica>,
         submitter: Arc<Submitter>,
@@ -84,7 +90,8 @@ impl Pulse {
         clock: Clock,
     ) -> Self {
         let asking = Batches::start(Beats::new(Arc::clone(&backend)));
-        Self { backend, submitter, hub, calls, clock, asking }
+        let sets = Batches::start(sets::Sets::new(Arc::clone(&backend)));
+        Self { backend, submitter, hub, calls, clock, asking, sets }
     }
 
     /// Answers one beat: by the leader's word, or by this node's own state when there is none in time.

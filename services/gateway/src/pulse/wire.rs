@@ -6,31 +6,45 @@ use tripod_proto::tripod::peer::v1 as pb;
 use tripod_state::Scope;
 use tripod_state::ids::{DurationMs, Incarnation, JobId, LogIndex, ServiceIncarnation, TaskId};
 
-use super::{Beat, Sign, Suspicion, Verdict};
+use super::set::{SetQuestion, SetWord};
+use super::{Beat, Sign, Suspicion, Verdict, set_wire};
+
+/// What a node tells the leader in one message.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub(crate) beats: Vec<Beat>,
+    pub(crate) sets: Vec<SetQuestion>,
+}
 
 pub(super) fn encode_beats(beats: impl Iterator<Item = Beat>) -> Bytes {
-    let beats = beats
-        .map(|beat| pb::Heartbeat {
-            job: beat.scope.job.0,
-            service: beat.scope.service.map(|service| service.0),
-            task: beat.task.0,
-            incarnation: beat.incarnation.0,
-            interval_ms: beat.interval().map(|interval| interval.0),
-            connection: match beat.sign {
-                Sign::Beat { .. } => None,
-                Sign::Present { connection } | Sign::Gone { connection } => Some(connection),
-            },
-            gone: matches!(beat.sign, Sign::Gone { .. }),
-        })
-        .collect();
-    pb::HeartbeatBatch { beats }.encode_to_vec().into()
+    pb::HeartbeatBatch { beats: beats.map(heartbeat).collect(), sets: Vec::new() }.encode_to_vec().into()
+}
+
+pub(super) fn heartbeat(beat: Beat) -> pb::Heartbeat {
+    pb::Heartbeat {
+        job: beat.scope.job.0,
+        service: beat.scope.service.map(|service| service.0),
+        task: beat.task.0,
+        incarnation: beat.incarnation.0,
+        interval_ms: beat.interval().map(|interval| interval.0),
+        connection: match beat.sign {
+            Sign::Beat { .. } => None,
+            Sign::Present { connection } | Sign::Gone { connection } => Some(connection),
+        },
+        gone: matches!(beat.sign, Sign::Gone { .. }),
+    }
 }
 
 /// # Errors
 /// What is wrong with the bytes.
-pub(crate) fn decode_beats(batch: Bytes) -> Result<Vec<Beat>, String> {
+pub(crate) fn decode_beats(batch: Bytes) -> Result<Told, String> {
     let batch = pb::HeartbeatBatch::decode(batch).map_err(|error| format!("heartbeat batch: {error}"))?;
-    let beats = batch.beats.into_iter().map(|beat| Beat {
+    let sets = batch.sets.into_iter().map(set_wire::decoded).collect::<Result<_, _>>()?;
+    Ok(Told { beats: batch.beats.into_iter().map(beat_of).collect(), sets })
+}
+
+pub(super) fn beat_of(beat: pb::Heartbeat) -> Beat {
+    Beat {
         scope: Scope { job: JobId(beat.job), service: beat.service.map(ServiceIncarnation) },
         task: TaskId(beat.task),
         incarnation: Incarnation(beat.incarnation),
@@ -39,11 +53,13 @@ pub(crate) fn decode_beats(batch: Bytes) -> Result<Vec<Beat>, String> {
             Some(connection) if beat.gone => Sign::Gone { connection },
             Some(connection) => Sign::Present { connection },
         },
-    });
-    Ok(beats.collect())
+    }
 }
 
-pub(crate) fn encode_verdicts(verdicts: impl Iterator<Item = Verdict>) -> Bytes {
+pub(crate) fn encode_verdicts(
+    verdicts: impl Iterator<Item = Verdict>,
+    words: impl Iterator<Item = SetWord>,
+) -> Bytes {
     let verdicts = verdicts
         .map(|verdict| match verdict {
             Verdict::Alive { service, suspicion } => pb::HeartbeatVerdict {
@@ -56,7 +72,8 @@ pub(crate) fn encode_verdicts(verdicts: impl Iterator<Item = Verdict>) -> Bytes 
             }
         })
         .collect();
-    pb::HeartbeatVerdicts { verdicts }.encode_to_vec().into()
+    let sets = words.map(set_wire::verdict).collect();
+    pb::HeartbeatVerdicts { verdicts, sets }.encode_to_vec().into()
 }
 
 /// # Errors
@@ -99,7 +116,7 @@ mod tests {
             of_none(Sign::Present { connection: 0 }),
             of_none(Sign::Gone { connection: u64::MAX }),
         ];
-        assert_eq!(decode_beats(encode_beats(beats.into_iter())).unwrap(), beats);
+        assert_eq!(decode_beats(encode_beats(beats.into_iter())).unwrap().beats, beats);
     }
 
     #[test]
@@ -111,14 +128,17 @@ mod tests {
             Verdict::Alive { service, suspicion: Some(suspicion) },
             Verdict::Look(LogIndex(12)),
         ];
-        assert_eq!(decode_verdicts(encode_verdicts(verdicts.into_iter()), 3).unwrap(), verdicts);
+        assert_eq!(
+            decode_verdicts(encode_verdicts(verdicts.into_iter(), std::iter::empty()), 3).unwrap(),
+            verdicts
+        );
     }
 
     #[test]
     fn refuses_garbage_and_a_wrong_number_of_verdicts() {
         assert!(decode_beats(Bytes::from_static(&[0xff; 9])).is_err());
         assert!(decode_verdicts(Bytes::from_static(&[0xff; 9]), 1).is_err());
-        let one = encode_verdicts([Verdict::Look(LogIndex(1))].into_iter());
+        let one = encode_verdicts([Verdict::Look(LogIndex(1))].into_iter(), std::iter::empty());
         assert!(decode_verdicts(one, 2).is_err());
     }
 }

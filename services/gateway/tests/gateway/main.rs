@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may end where it stands")]
 
+mod beat_sets;
 mod common;
 mod exactly_once;
 mod follower;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::watch;
-use tripod_proto::tripod::v1::{ClientBeat, Job, JobSpec, Presence};
+use tripod_proto::tripod::v1::{BeatSet, ClientBeat, Job, JobSpec, Presence, SetWord};
 
 /// One attempt of a client's call, as a node saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +40,10 @@ pub(crate) struct State {
     /// Nodes that were asked whether they can serve.
     pub(crate) probes: Vec<usize>,
     pub(crate) batches: Vec<(usize, Vec<ClientBeat>)>,
+    /// Digest and count of the set that each agent has offered last, by its session.
+    pub(crate) sets: BTreeMap<Bytes, (u64, u32)>,
+    /// How many heartbeats of a set were told in each word.
+    pub(crate) words: Vec<u32>,
     /// What was told of clients that have sent no heartbeat yet.
     pub(crate) presences: Vec<Presence>,
     /// Whether barriers pass and keys exist.
@@ -48,6 +52,22 @@ pub(crate) struct State {
     pub(crate) value: Bytes,
     pub(crate) job: Option<Job>,
     pub(crate) members: Vec<String>,
+}
+
+impl State {
+    /// What becomes of a set.
+    pub(crate) fn told_set(&mut self, set: &BeatSet) -> SetWord {
+        let is = (set.digest, set.count);
+        if !set.members.is_empty() {
+            self.sets.insert(set.session.clone(), is);
+            return SetWord::Kept;
+        }
+        if self.sets.get(&set.session) != Some(&is) {
+            return SetWord::Unknown;
+        }
+        self.words.push(set.made.iter().map(|byte| byte.count_ones()).sum());
+        SetWord::Same
+    }
 }
 
 impl Cluster {

@@ -13,7 +13,7 @@ use tripod_proto::tripod::v1::kv_server::Kv;
 use tripod_proto::tripod::v1::sessions_server::Sessions;
 use tripod_proto::xla::coordination::HeartbeatResponse;
 
-use super::node::{BeatConduct, Shared};
+use super::node::{BeatConduct, Conduct, Shared};
 
 /// The service incarnation of the fake job.
 pub(super) const SERVICE: u64 = 7;
@@ -29,7 +29,7 @@ impl Agents for Native {
     type WatchMembersStream = Streamed<pb::MembersResponse>;
 
     async fn beat(&self, request: Request<pb::BeatRequest>) -> Result<Response<Self::BeatStream>, Status> {
-        let beats = request.into_inner().beats;
+        let pb::BeatRequest { beats, set, .. } = request.into_inner();
         // Whoever has registered is waited for until its first heartbeat.
         if let Some(presence) = beats.first().and_then(|beat| beat.presence) {
             let goes_on = self.0.cluster.change(|state| {
@@ -40,9 +40,15 @@ impl Agents for Native {
             let verdict = pb::BeatVerdict { code: code.into(), ..Default::default() };
             return Ok(Response::new(Box::pin(tokio_stream::iter([Ok(verdict)]))));
         }
-        let conduct = self.0.conduct.lock().beats.clone();
-        if conduct == BeatConduct::Silence && !beats.is_empty() {
+        let Conduct { beats: conduct, has_sets, .. } = self.0.conduct.lock().clone();
+        let set = set.filter(|_| has_sets);
+        if conduct == BeatConduct::Silence && (!beats.is_empty() || set.is_some()) {
             return Ok(Response::new(Box::pin(tokio_stream::pending())));
+        }
+        if let Some(set) = set {
+            let word = self.0.cluster.change(|state| state.told_set(&set));
+            let verdict = pb::BeatVerdict { set: word.into(), ..Default::default() };
+            return Ok(Response::new(Box::pin(tokio_stream::iter([Ok(verdict)]))));
         }
         let count = u32::try_from(beats.len()).expect("few");
         if count > 0 {

@@ -35,6 +35,8 @@ pub(crate) struct Conduct {
     pub(crate) outage: Option<&'static str>,
     /// Whether it knows streams of calls.
     pub(crate) has_streams: bool,
+    /// Whether it knows sets of heartbeats.
+    pub(crate) has_sets: bool,
 }
 
 /// What the services of a node share.
@@ -60,7 +62,13 @@ pub(crate) struct Node {
 impl Node {
     /// Starts node `node`, which is no other node's number.
     pub(crate) fn start(cluster: &Arc<Cluster>, node: usize) -> Self {
-        let conduct = Conduct { beats: BeatConduct::Answer, swallow: None, outage: None, has_streams: false };
+        let conduct = Conduct {
+            beats: BeatConduct::Answer,
+            swallow: None,
+            outage: None,
+            has_streams: false,
+            has_sets: false,
+        };
         let shared = Shared {
             node,
             cluster: Arc::clone(cluster),
