@@ -100,7 +100,7 @@ struct Connection {
     broken: Arc<AtomicBool>,
     /// Whether the leader takes commands of every level in batches, as its last answer said.
     takes_newer: Arc<AtomicBool>,
-    /// Whether it has been found out that it does not.
+    /// Whether it was sent something newer to find that out.
     has_asked: bool,
     /// Batches that were sent.
     sent: Arc<AtomicU64>,

@@ -3,6 +3,7 @@
 mod both_ends;
 mod counted;
 mod ends;
+mod older_clients;
 mod rules;
 
 use std::collections::VecDeque;
