@@ -10,7 +10,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -25,6 +25,7 @@ use tripod_state::level;
 
 use crate::base::codec;
 use crate::base::error::{Applied, ProposeError, leader_too_old};
+use crate::lead::batch_numbers::{BatchNumber, BatchNumbers};
 use crate::lead::leader_link::{LeaderLink, Target};
 use crate::lead::outcome::Outcome;
 
@@ -102,8 +103,7 @@ struct Connection {
     takes_newer: Arc<AtomicBool>,
     /// Whether it was sent something newer to find that out.
     has_asked: bool,
-    /// Batches that were sent.
-    sent: Arc<AtomicU64>,
+    numbers: BatchNumbers,
 }
 
 struct Task {
@@ -217,7 +217,7 @@ impl Task {
                 broken: Arc::default(),
                 takes_newer: Arc::default(),
                 has_asked: false,
-                sent: Arc::default(),
+                numbers: BatchNumbers::default(),
             });
         }
         let open = self.connection.as_ref().expect("it was just made");
@@ -227,7 +227,7 @@ impl Task {
             client: open.client.clone(),
             broken: open.broken.clone(),
             takes_newer: open.takes_newer.clone(),
-            sent: open.sent.clone(),
+            numbers: open.numbers.clone(),
         })
     }
 }
@@ -245,15 +245,16 @@ struct Call {
     client: LeaderClient<Channel>,
     broken: Arc<AtomicBool>,
     takes_newer: Arc<AtomicBool>,
-    sent: Arc<AtomicU64>,
+    numbers: BatchNumbers,
 }
 
 /// What a call sends.
 struct Load {
     call: Call,
-    /// In one message, which has this number among those of its connection.
+    /// In one message.
     together: Vec<Job>,
-    number: u64,
+    /// That of the message, if there is one.
+    number: Option<BatchNumber>,
     alone: Vec<Job>,
 }
 
@@ -265,7 +266,7 @@ impl Call {
             false => batch.into_iter().partition(Job::is_of_first_level),
         };
         // What is not sent has no number, since the leader would wait for it.
-        let number = if together.is_empty() { 0 } else { self.sent.fetch_add(1, Ordering::Relaxed) + 1 };
+        let number = (!together.is_empty()).then(|| self.numbers.draw());
         Load { call: self, together, number, alone }
     }
 }
@@ -282,11 +283,17 @@ impl Load {
 impl Call {
     /// Gives `place` back once there is an answer, or another leader, whose batches need not wait. An answer
     /// counts from when it is sorted: the next batch must know by then whether the connection is broken.
-    async fn send_batch(&self, batch: Vec<Job>, number: u64, mut place: Option<OwnedSemaphorePermit>) {
+    async fn send_batch(
+        &self,
+        batch: Vec<Job>,
+        number: Option<BatchNumber>,
+        mut place: Option<OwnedSemaphorePermit>,
+    ) {
         let Some(needs) = batch.iter().map(|job| job.needs).max() else { return };
         let commands = batch.iter().map(|job| job.payload.clone()).collect();
         let needs_max = (needs > level::FIRST).then_some(needs.0);
-        let request = ProposeRequest { commands, needs_max, place: number };
+        let (place_of_batch, oldest) = number.as_ref().map_or((0, 0), |batch| (batch.number, batch.oldest));
+        let request = ProposeRequest { commands, needs_max, place: place_of_batch, oldest };
         let request = self.link.caller(self.target.leader).request(request);
         let mut client = self.client.clone();
         let link = self.link.clone();
@@ -304,7 +311,7 @@ impl Call {
         let count = batch.len();
         let answers = self.sort(answer, count);
         self.note_contact(&answers);
-        drop(place);
+        drop((number, place));
         for (job, answer) in batch.into_iter().zip(answers) {
             // A caller that gave up needs no answer.
             let _ = job.done.send(answer);
@@ -418,7 +425,7 @@ mod tests {
             client,
             broken: Arc::default(),
             takes_newer: takes_newer.clone(),
-            sent: Arc::default(),
+            numbers: BatchNumbers::default(),
         };
         let (newer, newer_answer) = job(note(), needs);
         let (first, first_answer) = job(put(scope, "key", b"value"), level::FIRST);

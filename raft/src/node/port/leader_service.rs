@@ -49,9 +49,9 @@ impl LeaderService {
 }
 
 /// That of a batch among those of its connection.
-async fn turn(succession: Option<Succession>, place: u64) -> Option<Turn> {
+async fn turn(succession: Option<Succession>, batch: &ProposeRequest) -> Option<Turn> {
     match succession {
-        Some(succession) => Some(succession.turn(place).await),
+        Some(succession) => Some(succession.turn(batch.place, batch.oldest).await),
         None => None,
     }
 }
@@ -59,12 +59,12 @@ async fn turn(succession: Option<Succession>, place: u64) -> Option<Turn> {
 #[tonic::async_trait]
 impl LeaderApi for LeaderService {
     async fn propose(&self, request: Request<ProposeRequest>) -> Result<Response<ProposeResponse>, Status> {
-        let turn = turn(request.extensions().get().cloned(), request.get_ref().place).await;
+        let turn = turn(request.extensions().get().cloned(), request.get_ref()).await;
         if !self.leadership.leads_here() {
             return Err(self.refusal());
         }
         self.wait_for_first_look().await?;
-        let ProposeRequest { commands, needs_max, place: _ } = request.into_inner();
+        let ProposeRequest { commands, needs_max, .. } = request.into_inner();
         let needs_max = needs_max.filter(|_| self.takes_newer).map_or(level::FIRST, FeatureLevel);
         let passage = self.level_gate.enter(needs_max).await;
         let has_leave = |command: &Command| match &passage {
