@@ -54,7 +54,7 @@ fn level_1() -> Vec<Sample> {
         sample("snapshot chunk", &chunk),
         sample("snapshot offer", &SnapshotOffer { meta, seal }),
         sample("snapshot held", &SnapshotHeld { bytes: 1 << 33 }),
-        sample("propose", &ProposeRequest { commands: vec![data.clone(), bytes("")], needs_max: None }),
+        sample("propose", &ProposeRequest { commands: vec![data.clone(), bytes("")], ..Default::default() }),
         sample("propose answer", &ProposeResponse { replies: vec![data, bytes("")], takes_newer: false }),
         sample("read index", &ReadIndexRequest {}),
         sample("read index answer", &ReadIndexResponse { index: 300 }),
@@ -150,11 +150,22 @@ fn messages_of_batches_of_every_level_stay_as_they_are() {
     check(
         "batches.txt",
         &[
-            sample("propose", &ProposeRequest { commands: vec![data.clone()], needs_max: Some(300) }),
+            sample(
+                "propose",
+                &ProposeRequest { commands: vec![data.clone()], needs_max: Some(300), ..Default::default() },
+            ),
             sample("propose answer", &ProposeResponse { replies: vec![data.clone()], takes_newer: true }),
             sample("propose newer answer", &ProposeNewerResponse { data, takes_newer: true }),
         ],
     );
+}
+
+/// In which order batches follow upon each other. A build that does not know it passes over it.
+#[test]
+fn messages_of_batches_in_their_order_stay_as_they_are() {
+    let request =
+        ProposeRequest { commands: vec![bytes("data")], needs_max: Some(300), place: 301, oldest: 299 };
+    check("batches_in_order.txt", &[sample("propose", &request)]);
 }
 
 /// What voters ask each other about a leader whose process seems to have ended. A build that does not know it does not

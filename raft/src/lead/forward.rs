@@ -1,9 +1,12 @@
 //! Proposals of a follower travel to the leader, one hop, in batches. The first goes at once; what is
 //! queued while it is under way goes together in the next one, unless there is so much of it that a
-//! message of its own is worth its cost.
+//! message of its own is worth its cost. Batches under way may overtake each other, so each says which one of its connection
+//! it is, and the leader appends them in that order: commands enter the log in the order in which they were proposed here,
+//! as long as the same node leads.
 //!
 //! A batch says which feature level its commands need at most. A leader that does not read that is sent what needs more
-//! than the first level as builds of before do, one by one; each of its answers tells whether it is one.
+//! than the first level as builds of before do, one by one and in no order; each of its answers tells whether it is one, and
+//! until the first has come, what needs more waits for it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,6 +25,7 @@ use tripod_state::level;
 
 use crate::base::codec;
 use crate::base::error::{Applied, ProposeError, leader_too_old};
+use crate::lead::batch_numbers::{BatchNumber, BatchNumbers};
 use crate::lead::leader_link::{LeaderLink, Target};
 use crate::lead::outcome::Outcome;
 
@@ -97,6 +101,9 @@ struct Connection {
     broken: Arc<AtomicBool>,
     /// Whether the leader takes commands of every level in batches, as its last answer said.
     takes_newer: Arc<AtomicBool>,
+    /// Whether it was sent something newer to find that out.
+    has_asked: bool,
+    numbers: BatchNumbers,
 }
 
 struct Task {
@@ -118,11 +125,21 @@ impl Task {
                 return;
             }
             let place = self.gather().await;
-            let batch = self.take_batch();
+            let mut batch = self.take_batch();
             match self.connect().await {
+                Ok(call) if self.must_ask(&batch) => {
+                    self.put_back(&mut batch);
+                    // Nothing else is under way, and nothing follows before there is an answer.
+                    let all = IN_FLIGHT_MAX.saturating_sub(1).try_into().unwrap_or(u32::MAX);
+                    let _others = self.in_flight.clone().acquire_many_owned(all).await;
+                    call.load(batch).send(place).await;
+                    drop(slot);
+                }
                 Ok(call) => {
+                    // Numbered here, in the order of the batches, and not in their tasks.
+                    let load = call.load(batch);
                     tokio::spawn(async move {
-                        call.send(batch, place).await;
+                        load.send(place).await;
                         drop(slot);
                     });
                 }
@@ -167,6 +184,26 @@ impl Task {
         std::mem::replace(&mut self.next, rest)
     }
 
+    /// Whether it is unknown if the leader takes all of these together. If it has been asked, and has not said that it does,
+    /// it is of an earlier build.
+    fn must_ask(&mut self, batch: &[Job]) -> bool {
+        let Some(open) = &mut self.connection else { return false };
+        let is_new = !open.has_asked && !open.takes_newer.load(Ordering::Relaxed);
+        if !is_new || batch.iter().all(Job::is_of_first_level) {
+            return false;
+        }
+        open.has_asked = true;
+        true
+    }
+
+    /// Puts back what does not go with the first of the batch to a leader that may take nothing newer in batches.
+    fn put_back(&mut self, batch: &mut Vec<Job>) {
+        let together = batch.iter().take_while(|job| job.is_of_first_level()).count().max(1);
+        let mut rest = batch.split_off(together.min(batch.len()));
+        rest.append(&mut self.next);
+        self.next = rest;
+    }
+
     /// A call on the open connection to the present leader, made anew if need be.
     async fn connect(&mut self) -> Result<Call, ProposeError> {
         let target = self.link.target()?;
@@ -179,6 +216,8 @@ impl Task {
                 client,
                 broken: Arc::default(),
                 takes_newer: Arc::default(),
+                has_asked: false,
+                numbers: BatchNumbers::default(),
             });
         }
         let open = self.connection.as_ref().expect("it was just made");
@@ -188,7 +227,14 @@ impl Task {
             client: open.client.clone(),
             broken: open.broken.clone(),
             takes_newer: open.takes_newer.clone(),
+            numbers: open.numbers.clone(),
         })
+    }
+}
+
+impl Job {
+    fn is_of_first_level(&self) -> bool {
+        self.needs <= level::FIRST
     }
 }
 
@@ -199,26 +245,56 @@ struct Call {
     client: LeaderClient<Channel>,
     broken: Arc<AtomicBool>,
     takes_newer: Arc<AtomicBool>,
+    numbers: BatchNumbers,
+}
+
+/// What a call sends.
+struct Load {
+    call: Call,
+    /// In one message.
+    together: Vec<Job>,
+    /// That of the message, if there is one.
+    number: Option<BatchNumber>,
+    alone: Vec<Job>,
 }
 
 impl Call {
-    /// Sends together what the leader takes together.
-    async fn send(self, batch: Vec<Job>, place: Option<OwnedSemaphorePermit>) {
-        if self.takes_newer.load(Ordering::Relaxed) {
-            return self.send_batch(batch, place).await;
-        }
-        let (first, newer): (Vec<_>, Vec<_>) = batch.into_iter().partition(|job| job.needs <= level::FIRST);
-        let alone = join_all(newer.into_iter().map(|job| self.send_alone(job)));
-        tokio::join!(self.send_batch(first, place), alone);
+    /// A batch as the leader takes it.
+    fn load(self, batch: Vec<Job>) -> Load {
+        let (together, alone) = match self.takes_newer.load(Ordering::Relaxed) {
+            true => (batch, Vec::new()),
+            false => batch.into_iter().partition(Job::is_of_first_level),
+        };
+        // What is not sent has no number, since the leader would wait for it.
+        let number = (!together.is_empty()).then(|| self.numbers.draw());
+        Load { call: self, together, number, alone }
     }
+}
 
+impl Load {
+    /// Sends together what the leader takes together.
+    async fn send(self, place: Option<OwnedSemaphorePermit>) {
+        let Self { call, together, number, alone } = self;
+        let alone = join_all(alone.into_iter().map(|job| call.send_alone(job)));
+        tokio::join!(call.send_batch(together, number, place), alone);
+    }
+}
+
+impl Call {
     /// Gives `place` back once there is an answer, or another leader, whose batches need not wait. An answer
     /// counts from when it is sorted: the next batch must know by then whether the connection is broken.
-    async fn send_batch(&self, batch: Vec<Job>, mut place: Option<OwnedSemaphorePermit>) {
+    async fn send_batch(
+        &self,
+        batch: Vec<Job>,
+        number: Option<BatchNumber>,
+        mut place: Option<OwnedSemaphorePermit>,
+    ) {
         let Some(needs) = batch.iter().map(|job| job.needs).max() else { return };
         let commands = batch.iter().map(|job| job.payload.clone()).collect();
         let needs_max = (needs > level::FIRST).then_some(needs.0);
-        let request = self.link.caller(self.target.leader).request(ProposeRequest { commands, needs_max });
+        let (place_of_batch, oldest) = number.as_ref().map_or((0, 0), |batch| (batch.number, batch.oldest));
+        let request = ProposeRequest { commands, needs_max, place: place_of_batch, oldest };
+        let request = self.link.caller(self.target.leader).request(request);
         let mut client = self.client.clone();
         let link = self.link.clone();
         let target = self.target.clone();
@@ -235,7 +311,7 @@ impl Call {
         let count = batch.len();
         let answers = self.sort(answer, count);
         self.note_contact(&answers);
-        drop(place);
+        drop((number, place));
         for (job, answer) in batch.into_iter().zip(answers) {
             // A caller that gave up needs no answer.
             let _ = job.done.send(answer);
@@ -343,10 +419,17 @@ mod tests {
         let link = cluster.node(cluster.follower().await).node().link.clone();
         let target = link.target().unwrap();
         let client = link.connect(&target).await.unwrap();
-        let call = Call { link, target, client, broken: Arc::default(), takes_newer: takes_newer.clone() };
+        let call = Call {
+            link,
+            target,
+            client,
+            broken: Arc::default(),
+            takes_newer: takes_newer.clone(),
+            numbers: BatchNumbers::default(),
+        };
         let (newer, newer_answer) = job(note(), needs);
         let (first, first_answer) = job(put(scope, "key", b"value"), level::FIRST);
-        call.send(vec![newer, first], None).await;
+        call.load(vec![newer, first]).send(None).await;
         [newer_answer.await.unwrap(), first_answer.await.unwrap()]
     }
 

@@ -10,9 +10,10 @@
 //! | `hand_over`, `first_answer` | leadership for another node, and back if nobody takes it |
 //! | `suspicion` | a leader whose process has ended is replaced at once |
 //! | `submit`, `gathering`, `outcome` | proposals here, many at once, and what becomes of those of others |
-//! | `leader_link`, `forward`, `last_contact` | calls to the leader, proposals elsewhere, and when it answered last |
+//! | `leader_link`, `forward`, `batch_numbers`, `last_contact` | calls to the leader, proposals elsewhere in their order, and when it answered last |
 //! | `read_index`, `held_votes` | linearizable reads, and what proves them |
 
+mod batch_numbers;
 pub(crate) mod elections;
 mod first_answer;
 pub(crate) mod fitness;

@@ -74,10 +74,14 @@ impl Submitter {
         Ok(applied)
     }
 
-    /// Replicates several, in order; one outcome each.
-    pub(crate) async fn submit_many(&self, payloads: Vec<Bytes>) -> Vec<Result<Applied, ProposeError>> {
+    /// Replicates several, in order; one outcome each. `taken` is called when the engine has them all, or will have none.
+    pub(crate) async fn submit_many(
+        &self,
+        payloads: Vec<Bytes>,
+        taken: impl FnOnce() + Send,
+    ) -> Vec<Result<Applied, ProposeError>> {
         let mut outcomes = Vec::with_capacity(payloads.len());
-        self.proposer.propose_each(payloads, || (), |outcome| outcomes.push(outcome)).await;
+        self.proposer.propose_each(payloads, taken, |outcome| outcomes.push(outcome)).await;
         outcomes
     }
 }

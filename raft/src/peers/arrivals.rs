@@ -14,6 +14,8 @@ use tokio::time::Sleep;
 use tonic::transport::server::Connected;
 use tripod_local::{ConnectionLimits, ConnectionPermit, Connections};
 
+use super::succession::Succession;
+
 /// Connections at a time. Each of a cluster's nodes has a few. They are of the files that a node keeps from its clients,
 /// and one address cannot take them all.
 const LIMITS: ConnectionLimits = ConnectionLimits { all: 96, at_one_address: 64 };
@@ -120,10 +122,13 @@ impl AsyncWrite for Arrival {
     }
 }
 
+/// Each call of a connection is told of its succession.
 impl Connected for Arrival {
-    type ConnectInfo = ();
+    type ConnectInfo = Succession;
 
-    fn connect_info(&self) {}
+    fn connect_info(&self) -> Succession {
+        Succession::default()
+    }
 }
 
 #[cfg(test)]

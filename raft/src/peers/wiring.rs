@@ -11,6 +11,7 @@ use tonic::transport::server::Connected;
 use tonic::transport::{Channel, Endpoint, Uri};
 
 use super::network::{BoxFuture, Listener, Network, Stream};
+use super::succession::Succession;
 
 /// Makes connections. Clones make the same.
 #[derive(Clone)]
@@ -101,8 +102,11 @@ pub(crate) fn incoming(
     })
 }
 
+/// Each call of a connection is told of its succession.
 impl Connected for Box<dyn Stream> {
-    type ConnectInfo = ();
+    type ConnectInfo = Succession;
 
-    fn connect_info(&self) {}
+    fn connect_info(&self) -> Succession {
+        Succession::default()
+    }
 }

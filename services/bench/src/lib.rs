@@ -22,6 +22,7 @@ mod record;
 mod restart;
 mod stats;
 mod tasks;
+mod tcpstore;
 mod writers;
 
 use std::path::PathBuf;
@@ -41,6 +42,9 @@ pub enum BenchCommand {
         /// Compare with etcd, which must be installed.
         #[arg(long)]
         vs_etcd: bool,
+        /// Compare with the `TCPStore` of the torch that this Python interpreter has.
+        #[arg(long, value_name = "PYTHON")]
+        vs_tcpstore: Option<PathBuf>,
         #[command(flatten)]
         output: Output,
     },
@@ -48,6 +52,10 @@ pub enum BenchCommand {
     Barrier {
         #[command(flatten)]
         rounds: Rounds,
+        /// Also with the tasks behind so many agents, which are attached to the leader, to a follower, and to all nodes in
+        /// turn; 0: without them.
+        #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=32))]
+        agents: u16,
         /// Compare with the service of the jaxlib that this Python interpreter has.
         #[arg(long, value_name = "PYTHON")]
         vs_jaxlib: Option<PathBuf>,
@@ -159,6 +167,9 @@ pub enum BenchCommand {
         /// A Python interpreter that has jaxlib; without it, the newest one that `cargo xtask test` set up.
         #[arg(long, value_name = "PYTHON")]
         vs_jaxlib: Option<PathBuf>,
+        /// A Python interpreter that has torch; without it, nothing is compared with its `TCPStore`.
+        #[arg(long, value_name = "PYTHON")]
+        vs_tcpstore: Option<PathBuf>,
         #[command(flatten)]
         output: Output,
     },
@@ -205,9 +216,11 @@ struct Section {
 pub async fn run(command: BenchCommand) -> anyhow::Result<()> {
     let machine = machine::describe();
     let (mut sections, output) = match command {
-        BenchCommand::Kv { rounds, vs_etcd, output } => (vec![kv::run(rounds, vs_etcd).await?], output),
-        BenchCommand::Barrier { rounds, vs_jaxlib, output } => {
-            (vec![barrier::run(rounds, vs_jaxlib.as_deref()).await?], output)
+        BenchCommand::Kv { rounds, vs_etcd, vs_tcpstore, output } => {
+            (vec![kv::run(rounds, vs_etcd, vs_tcpstore.as_deref()).await?], output)
+        }
+        BenchCommand::Barrier { rounds, agents, vs_jaxlib, output } => {
+            (vec![barrier::run(rounds, agents, vs_jaxlib.as_deref()).await?], output)
         }
         BenchCommand::Failover { trials, signal, vs_etcd, output } => {
             (vec![failover::run(trials, signal, vs_etcd).await?], output)
@@ -225,8 +238,8 @@ pub async fn run(command: BenchCommand) -> anyhow::Result<()> {
         BenchCommand::Builds { before, only, rounds, output } => {
             (vec![builds::run(rounds, &before, &only).await?], output)
         }
-        BenchCommand::All { rounds, trials, vs_jaxlib, output } => {
-            (all(rounds, trials, vs_jaxlib).await?, output)
+        BenchCommand::All { rounds, trials, vs_jaxlib, vs_tcpstore, output } => {
+            (all(rounds, trials, vs_jaxlib, vs_tcpstore).await?, output)
         }
     };
     sections.push(Section { name: "machine", markdown: machine });
@@ -240,13 +253,18 @@ pub async fn run(command: BenchCommand) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn all(rounds: Rounds, trials: Trials, python: Option<PathBuf>) -> anyhow::Result<Vec<Section>> {
+async fn all(
+    rounds: Rounds,
+    trials: Trials,
+    python: Option<PathBuf>,
+    torch: Option<PathBuf>,
+) -> anyhow::Result<Vec<Section>> {
     // What is missing is said before an hour of measuring, not after it.
     let python = python.map_or_else(jaxlib::find_python, Ok)?;
     tripod_processes::cluster::find_etcd()?;
     Ok(vec![
-        kv::run(rounds, true).await?,
-        barrier::run(rounds, Some(&python)).await?,
+        kv::run(rounds, true, torch.as_deref()).await?,
+        barrier::run(rounds, barrier::AGENTS, Some(&python)).await?,
         failover::run(trials, failover::LeaderSignal::Kill, true).await?,
         failover::run(trials, failover::LeaderSignal::Stop, true).await?,
         memory::run(true).await?,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::watch;
 use tripod_local::Connections;
-use tripod_port::{Budget, CallerAddress, Contact};
+use tripod_port::{Budget, CallerAddress, Contact, StreamTally};
 use tripod_raft::{Applied, Handle, Leadership, ProposeError};
 use tripod_state::ids::{DurationMs, Incarnation, JobId, LogIndex, TaskId, TimeMs};
 use tripod_state::task::FIRST_HEARTBEAT_MS;
@@ -56,6 +56,7 @@ pub struct Gateway {
     /// Those of clients' linearizable reads.
     reads: Turns,
     memory: Budget,
+    streams: StreamTally,
     names: Arc<JobNames>,
 }
 
@@ -89,7 +90,22 @@ impl Gateway {
         let memory = Budget::new(options.memory);
         let pulse = Arc::new(pulse);
         let names = Arc::new(JobNames::new(hub.watch(Topic::Jobs)));
-        Self { backend, admin, hub, calls, submitter, pulse, peers, connections, forks, reads, memory, names }
+        let streams = StreamTally::default();
+        Self {
+            backend,
+            admin,
+            hub,
+            calls,
+            submitter,
+            pulse,
+            peers,
+            connections,
+            forks,
+            reads,
+            memory,
+            streams,
+            names,
+        }
     }
 
     /// A gateway over a state in memory, and the handle that plays tricks on it: for tests of front
@@ -340,6 +356,12 @@ impl Gateway {
     #[must_use]
     pub fn memory(&self) -> &Budget {
         &self.memory
+    }
+
+    /// Counts the streams of calls of this node's clients, on all its ports.
+    #[must_use]
+    pub fn streams(&self) -> &StreamTally {
+        &self.streams
     }
 
     /// Of [those](Self::waiting_calls), how many wait for a leader.

@@ -78,15 +78,29 @@ pub fn latency_histogram() -> Histogram<u64> {
 /// # Errors
 /// A client's task panicked.
 pub async fn run<C: Client>(plan: Plan, clients: Vec<C>) -> anyhow::Result<(Outcome, Vec<C>)> {
+    run_between(plan, clients, &mut || ()).await
+}
+
+/// [`run`], with `edge` called when the measured window begins and when it ends.
+///
+/// # Errors
+/// As [`run`].
+pub async fn run_between<C: Client>(
+    plan: Plan,
+    clients: Vec<C>,
+    edge: &mut (dyn FnMut() + Send),
+) -> anyhow::Result<(Outcome, Vec<C>)> {
     let shared = Arc::new(Shared::new());
     let workers: Vec<_> =
         clients.into_iter().map(|client| tokio::spawn(work(client, Arc::clone(&shared)))).collect();
     tokio::time::sleep(plan.warm_up).await;
+    edge();
     shared.enter(Phase::Measured);
     let started = Instant::now();
     watch_progress(started, plan.measured, &shared).await;
     shared.enter(Phase::Over);
     let elapsed = started.elapsed();
+    edge();
 
     let mut latencies_us = latency_histogram();
     let mut clients = Vec::with_capacity(workers.len());
@@ -229,6 +243,14 @@ mod tests {
         assert!((9_900..=11_100).contains(&outcome.latencies_us.value_at_quantile(0.5)));
         assert_eq!(outcome.errors, 0);
         assert!(clients.iter().all(|client| client.asked >= 299), "the warm-up ran as well");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_edges_of_the_window_are_told_when_they_are_there() {
+        let begun = Instant::now();
+        let mut edges = Vec::new();
+        run_between(PLAN, vec![scripted(u64::MAX)], &mut || edges.push(begun.elapsed())).await.unwrap();
+        assert_eq!(edges, [PLAN.warm_up, PLAN.warm_up + PLAN.measured]);
     }
 
     #[tokio::test(start_paused = true)]

@@ -66,6 +66,14 @@ pub struct Options {
 /// # Errors
 /// No leader, or no connection.
 pub async fn run(options: &Options) -> anyhow::Result<Report> {
+    run_between(options, &mut || ()).await
+}
+
+/// [`run`], with `edge` called when the measured window begins and when it ends.
+///
+/// # Errors
+/// As [`run`].
+pub async fn run_between(options: &Options, edge: &mut (dyn FnMut() + Send)) -> anyhow::Result<Report> {
     let pool = pool(options).await?;
     let value = random_value(options.value_bytes);
     let workers = (0..options.clients).zip(pool.iter().cycle()).map(|(number, client)| Worker {
@@ -75,7 +83,7 @@ pub async fn run(options: &Options) -> anyhow::Result<Report> {
         value: value.clone(),
         random: SmallRng::seed_from_u64(number as u64),
     });
-    let (outcome, _) = closed_loop::run(options.plan, workers.collect()).await?;
+    let (outcome, _) = closed_loop::run_between(options.plan, workers.collect(), edge).await?;
     let setting = Setting {
         op: &options.op.to_string(),
         system: options.system.name(),

@@ -19,7 +19,7 @@ use crate::bodies::{AnswerBody, RequestBody};
 use crate::bytes_held::{CallBytes, Short};
 use crate::call_context::CallContext;
 use crate::caller_connection::CallerConnection;
-use crate::calls::{self, Gather};
+use crate::calls::{self, Gather, StreamTally};
 use crate::connection::ConnectionCalls;
 use crate::direct::{Direct, DirectAnswer, DirectServices};
 use crate::holding::{self, Content, Received};
@@ -42,6 +42,7 @@ const TIMEOUT_TEXT: &str = "Timeout expired";
 pub struct Followed {
     shared: Arc<Shared>,
     gather: Gather,
+    tally: StreamTally,
 }
 
 #[derive(Debug)]
@@ -66,13 +67,23 @@ impl Followed {
     pub fn new(routes: Routes, direct: Vec<Direct>, manners: Manners, stopping: &Stopping) -> Self {
         let (direct, stopping) = (DirectServices::of(direct), stopping.clone());
         let shared = Shared { direct, routes: routes.prepare(), manners, stopping };
-        Self { shared: Arc::new(shared), gather: Gather::default() }
+        Self { shared: Arc::new(shared), gather: Gather::default(), tally: StreamTally::default() }
     }
 
     /// The same with this around the ops of each frame of a stream of calls, which all begin within it.
     #[must_use]
     pub fn gathering(self, gather: Gather) -> Self {
         Self { gather, ..self }
+    }
+
+    /// The same with its streams of calls counted there.
+    #[must_use]
+    pub fn tallying(self, tally: StreamTally) -> Self {
+        Self { tally, ..self }
+    }
+
+    pub(crate) fn tally(&self) -> &StreamTally {
+        &self.tally
     }
 
     pub(crate) fn gather(&self) -> &Gather {

@@ -83,7 +83,7 @@ pub use bytes_held::{
 pub use call_context::CallContext;
 pub use caller_address::CallerAddress;
 pub use caller_connection::CallerConnection;
-pub use calls::{Gather, PATH as CALLS_PATH};
+pub use calls::{Gather, PATH as CALLS_PATH, StreamEnd, StreamTally};
 pub use connection::{
     ConnectionCalls, Listener, Mended, MendedIncoming, PRESENCE_TOLD_FOR, PortResources, Socket,
     tell_presence,

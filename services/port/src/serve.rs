@@ -72,8 +72,9 @@ impl Served {
         let (listener, resources) = (Arc::clone(listener), resources.clone());
         match self.clone() {
             Self::Grpc(Grpc { routes, direct, manners }) => {
-                let services =
-                    Followed::new(routes, direct, manners, &stopping).gathering(resources.gather.clone());
+                let services = Followed::new(routes, direct, manners, &stopping)
+                    .gathering(resources.gather.clone())
+                    .tallying(resources.streams.clone());
                 let incoming = MendedIncoming::through(listener, stopping.clone(), resources);
                 Box::pin(async move {
                     serve_connections(incoming, services, stopping).await;

@@ -41,8 +41,11 @@ pub async fn garbage(aim: &Aim) -> Tally {
         let to: Channel = channel(node.peer);
         let (mut raft, mut leader) = (RaftClient::new(to.clone()), LeaderClient::new(to));
         let blob = || marked(aim, node, Blob { data: data.clone() });
-        let propose =
-            ProposeRequest { commands: vec![data.clone(), Bytes::new()], needs_max: Some(u32::MAX) };
+        let propose = ProposeRequest {
+            commands: vec![data.clone(), Bytes::new()],
+            needs_max: Some(u32::MAX),
+            ..Default::default()
+        };
         tally.add(within(leader.propose(marked(aim, node, propose))).await);
         tally.add(within(leader.propose_newer(blob())).await);
         tally.add(within(leader.ask(blob())).await);

@@ -178,10 +178,15 @@ impl NodeProcess {
     /// # Errors
     /// The process has ended, or the kernel does not tell (not Linux).
     pub fn cpu_time(&self) -> anyhow::Result<Duration> {
-        let path = format!("/proc/{}/stat", self.pid());
-        let stat = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
-        let ticks = parse_cpu_ticks(&stat).with_context(|| format!("no processor time in {path}"))?;
-        Ok(TICK * ticks)
+        cpu_time_in(&format!("/proc/{}/stat", self.pid()))
+    }
+
+    /// The same of this process.
+    ///
+    /// # Errors
+    /// The kernel does not tell (not Linux).
+    pub fn own_cpu_time() -> anyhow::Result<Duration> {
+        cpu_time_in("/proc/self/stat")
     }
 
     /// The last lines of the log, for error texts.
@@ -225,6 +230,12 @@ fn open_log(path: &Path) -> anyhow::Result<File> {
 fn parse_kib(status: &str, name: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix("kB")?.trim().parse().ok()
+}
+
+fn cpu_time_in(path: &str) -> anyhow::Result<Duration> {
+    let stat = std::fs::read_to_string(path).with_context(|| format!("cannot read {path}"))?;
+    let ticks = parse_cpu_ticks(&stat).with_context(|| format!("no processor time in {path}"))?;
+    Ok(TICK * ticks)
 }
 
 /// User and system time, fields 14 and 15 of proc(5). The name in field 2 may hold anything, blanks and

@@ -18,6 +18,7 @@ use crate::lead::leadership::LeadershipWatch;
 use crate::lead::outcome::Outcome;
 use crate::lead::read_index::ReadRounds;
 use crate::lead::submit::Submitter;
+use crate::peers::succession::{Succession, Turn};
 use crate::peers::{blob, unblob};
 
 /// Answers while this node leads.
@@ -47,14 +48,23 @@ impl LeaderService {
     }
 }
 
+/// That of a batch among those of its connection.
+async fn turn(succession: Option<Succession>, batch: &ProposeRequest) -> Option<Turn> {
+    match succession {
+        Some(succession) => Some(succession.turn(batch.place, batch.oldest).await),
+        None => None,
+    }
+}
+
 #[tonic::async_trait]
 impl LeaderApi for LeaderService {
     async fn propose(&self, request: Request<ProposeRequest>) -> Result<Response<ProposeResponse>, Status> {
+        let turn = turn(request.extensions().get().cloned(), request.get_ref()).await;
         if !self.leadership.leads_here() {
             return Err(self.refusal());
         }
         self.wait_for_first_look().await?;
-        let ProposeRequest { commands, needs_max } = request.into_inner();
+        let ProposeRequest { commands, needs_max, .. } = request.into_inner();
         let needs_max = needs_max.filter(|_| self.takes_newer).map_or(level::FIRST, FeatureLevel);
         let passage = self.level_gate.enter(needs_max).await;
         let has_leave = |command: &Command| match &passage {
@@ -70,8 +80,9 @@ impl LeaderApi for LeaderService {
             })
             .collect();
         let admitted = commands.into_iter().zip(&refusals).filter(|(_, refusal)| refusal.is_none());
-        let mut outcomes =
-            self.submitter.submit_many(admitted.map(|(command, _)| command).collect()).await.into_iter();
+        let admitted = admitted.map(|(command, _)| command).collect();
+        // The next batch may follow as soon as this one has its place in the log.
+        let mut outcomes = self.submitter.submit_many(admitted, || drop(turn)).await.into_iter();
         drop((held, passage));
         let outcomes = refusals.into_iter().map(|refusal| match refusal {
             Some(refusal) => refusal,

@@ -201,3 +201,47 @@ async fn a_session_that_is_gone_is_replaced_and_the_stream_goes_on() {
     assert_eq!((last.stamp.as_deref(), last.by_stream), (Some("2.1.1"), true));
     assert_eq!(served.status().sessions, 1);
 }
+
+/// As while nodes are upgraded, and when they go back to the build of before.
+#[tokio::test(start_paused = true)]
+async fn a_held_call_passes_between_nodes_with_and_without_streams_and_keeps_its_stamp() {
+    for has_streams in [[false, true], [true, false]] {
+        let cluster = Cluster::new();
+        let start = |number: usize| match has_streams[number - 1] {
+            true => Node::with_streams(&cluster, number),
+            false => Node::start(&cluster, number),
+        };
+        let (mut first, second) = (start(1), start(2));
+        let served = Served::of(&[&first, &second]);
+        let mut client = served.client().await;
+        for _ in 0..20 {
+            soon(increment(&mut client)).await.expect("answered");
+        }
+        if has_streams[0] {
+            soon(until_streamed(&cluster, &mut client)).await;
+        }
+        let mut holder = client.clone();
+        let barrier = tokio::spawn(async move { holder.barrier(n::BarrierRequest::default()).await });
+        until("the call is held", || cluster.attempts("Barrier").len() == 1).await;
+        first.kill();
+        until("it is sent again", || cluster.attempts("Barrier").len() == 2).await;
+        cluster.change(|state| state.open = true);
+        soon(barrier).await.expect("no panic").expect("it passes");
+        let attempts = cluster.attempts("Barrier");
+        assert_eq!((attempts[0].node, attempts[1].node), (1, 2));
+        assert_eq!(attempts[0].by_stream, has_streams[0]);
+        assert_eq!(attempts[0].stamp, attempts[1].stamp);
+        assert_eq!(cluster.executions("Barrier"), 1);
+        if has_streams[1] {
+            soon(until_streamed(&cluster, &mut client)).await;
+        }
+        let before = cluster.attempts("IncrementKeyValue").len();
+        for _ in 0..10 {
+            soon(increment(&mut client)).await.expect("answered");
+        }
+        let after = cluster.attempts("IncrementKeyValue").split_off(before);
+        assert!(after.iter().all(|attempt| attempt.node == 2 && attempt.by_stream == has_streams[1]));
+        let executions = cluster.executions("IncrementKeyValue");
+        assert_eq!(executions, before + 10, "each once");
+    }
+}

@@ -11,17 +11,19 @@ use tokio::task::AbortHandle;
 use tonic::Status;
 
 use super::outbox::{Next, Outbox};
+use super::tally::StreamTally;
 
 /// A stream ends with the body of its response: nobody would hear its answers any more.
 pub(super) struct Frames {
     outbox: Arc<Outbox>,
     task: AbortHandle,
+    tally: StreamTally,
     is_ended: bool,
 }
 
 impl Frames {
-    pub(super) fn new(outbox: Arc<Outbox>, task: AbortHandle) -> Self {
-        Self { outbox, task, is_ended: false }
+    pub(super) fn new(outbox: Arc<Outbox>, task: AbortHandle, tally: StreamTally) -> Self {
+        Self { outbox, task, tally, is_ended: false }
     }
 }
 
@@ -37,7 +39,10 @@ impl Body for Frames {
             return Poll::Ready(None);
         }
         let frame = match ready!(self.outbox.poll_next(context)) {
-            Next::Frame(bytes) => Frame::data(bytes),
+            Next::Frame(bytes) => {
+                self.tally.note_frame_out();
+                Frame::data(bytes)
+            }
             Next::End(status) => {
                 self.is_ended = true;
                 let mut trailers = HeaderMap::new();

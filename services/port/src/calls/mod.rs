@@ -28,6 +28,7 @@
 //! | `phases` | how far the stop of the port is |
 //! | `serving` | one stream |
 //! | `gather` | what is done around the ops of one frame |
+//! | `tally` | what is counted of all streams |
 
 mod answer;
 mod bounds;
@@ -45,6 +46,7 @@ mod refused;
 mod request;
 mod scan;
 mod serving;
+mod tally;
 mod woken;
 
 use std::sync::Arc;
@@ -68,6 +70,7 @@ use self::places::Places;
 use self::serving::Serving;
 
 pub use self::gather::Gather;
+pub use self::tally::{StreamEnd, StreamTally};
 
 /// Of the call that opens a stream.
 pub const PATH: &str = "/tripod.v1.Calls/Open";
@@ -82,7 +85,10 @@ pub(crate) fn open(
     if request.headers().get("grpc-encoding").is_some_and(|encoding| encoding != "identity") {
         return Status::unimplemented("frames of calls are not compressed").into_http();
     }
-    let Some(place) = calls.kept::<Places>().enter() else { return refused::streams().into_http() };
+    let Some(place) = calls.kept::<Places>().enter() else {
+        services.tally().note_end(StreamEnd::Limit);
+        return refused::streams().into_http();
+    };
     let base = request.uri().clone();
     let frames = Received::of_frames(request, bytes).into_body();
     let frames = Streaming::new_request(RawCodec, frames, None, Some(FRAME_BYTES_MAX));
@@ -90,7 +96,7 @@ pub(crate) fn open(
     let serving = Serving::new(services.clone(), calls, frames, base, Arc::clone(&outbox), place);
     // What tokio takes a task for that has done much would break the order in which ops begin. It lets others run by itself.
     let task = tokio::spawn(tokio::task::unconstrained(serving));
-    let frames = Frames::new(outbox, task.abort_handle());
+    let frames = Frames::new(outbox, task.abort_handle(), services.tally().clone());
     let mut response = Response::new(AnswerBody::Other(Body::new(frames)));
     *response.version_mut() = Version::HTTP_2;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));

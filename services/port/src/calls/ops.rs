@@ -7,16 +7,17 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use super::op::{Answered, Op};
+use super::tally::StreamTally;
 use super::woken::{OpWaker, Woken};
 use crate::arrived;
 
 /// Those of one stream.
-#[derive(Default)]
 pub(super) struct Ops {
     under_way: HashMap<u32, Entry>,
     woken: Arc<Woken>,
     /// Room for the tags of those that were woken.
     tags: Vec<u32>,
+    tally: StreamTally,
 }
 
 struct Entry {
@@ -40,6 +41,11 @@ pub(super) enum Told {
 }
 
 impl Ops {
+    /// None, of which those that begin are counted there.
+    pub(super) fn counted(tally: StreamTally) -> Self {
+        Self { under_way: HashMap::new(), woken: Arc::default(), tags: Vec::new(), tally }
+    }
+
     pub(super) fn has(&self, tag: u32) -> bool {
         self.under_way.contains_key(&tag)
     }
@@ -55,6 +61,7 @@ impl Ops {
         let mut entry = Entry { op: Box::pin(op), own, waker, has_arrived: false };
         let told = entry.poll();
         if !matches!(told, Some(Told::Answered { .. })) {
+            self.tally.begin_op();
             self.under_way.insert(tag, entry);
         }
         told
@@ -62,7 +69,9 @@ impl Ops {
 
     /// Gives one up. Whether its grant is to be given back; `None` if there is none with that tag.
     pub(super) fn cancel(&mut self, tag: u32) -> Option<bool> {
-        self.under_way.remove(&tag).map(|entry| !entry.has_arrived)
+        let entry = self.under_way.remove(&tag)?;
+        self.tally.end_ops(1);
+        Some(!entry.has_arrived)
     }
 
     /// Polls those that were woken. Whoever is woken from now on wakes the task of `context`.
@@ -86,9 +95,16 @@ impl Ops {
             let Some(told) = self.under_way.get_mut(tag).and_then(Entry::poll) else { continue };
             if let Told::Answered { .. } = told {
                 self.under_way.remove(tag);
+                self.tally.end_ops(1);
             }
             tell(*tag, told);
         }
+    }
+}
+
+impl Drop for Ops {
+    fn drop(&mut self) {
+        self.tally.end_ops(self.under_way.len());
     }
 }
 

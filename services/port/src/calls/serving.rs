@@ -10,8 +10,8 @@ use http::Uri;
 use prost::Message as _;
 use tokio::time::Sleep;
 use tokio_stream::Stream as _;
-use tonic::Status;
 use tonic::codec::Streaming;
+use tonic::{Code, Status};
 use tripod_proto::tripod::v1 as wire;
 
 use super::bounds::{FRAMES_A_TURN, HELLO_TIME};
@@ -22,6 +22,7 @@ use super::outbox::Outbox;
 use super::paths::Paths;
 use super::phases::Phases;
 use super::places::Place;
+use super::tally::{OpenStream, StreamEnd};
 use super::{PATH, answer, refused, request, scan};
 use crate::bytes_held::Charge;
 use crate::connection::ConnectionCalls;
@@ -45,6 +46,7 @@ pub(super) struct Serving {
     ops: Ops,
     outbox: Arc<Outbox>,
     phases: Phases,
+    open: OpenStream,
     _place: Place,
 }
 
@@ -59,6 +61,7 @@ impl Serving {
         place: Place,
     ) -> Self {
         let phases = Phases::of(services.stopping());
+        let (ops, open) = (Ops::counted(services.tally().clone()), services.tally().enter());
         Self {
             services,
             calls,
@@ -67,9 +70,10 @@ impl Serving {
             hello_by: Box::pin(tokio::time::sleep(HELLO_TIME)),
             paths: Paths::new(base),
             paths_held: None,
-            ops: Ops::default(),
+            ops,
             outbox,
             phases,
+            open,
             _place: place,
         }
     }
@@ -84,6 +88,7 @@ impl Serving {
         let enters = |phase| before < phase && now >= phase;
         if enters(Phase::Leaving) {
             self.outbox.say_bye();
+            self.open.ends_by(StreamEnd::Bye);
         }
         if enters(Phase::Leaving) || enters(Phase::Overdue) {
             let outbox = &self.outbox;
@@ -138,6 +143,7 @@ impl Serving {
         self.name(paths)?;
         let begun = ops.iter().filter(|op| op.path != 0).count();
         let begun = u32::try_from(begun).unwrap_or(u32::MAX);
+        self.services.tally().note_frame_in(begun);
         self.outbox.spend(begun).map_err(refused::beyond_grant)?;
         let gather = self.services.gather().clone();
         let mut ops = ops.into_iter();
@@ -218,7 +224,10 @@ impl Future for Serving {
         let end = match this.take_frames(context) {
             Ok(()) if this.is_over() => Some(Status::ok("")),
             Ok(()) => None,
-            Err(status) => Some(status),
+            Err(status) => {
+                this.open.ends_by(end_by(&status));
+                Some(status)
+            }
         };
         let is_over = end.is_some();
         if let Some(status) = end {
@@ -234,6 +243,16 @@ impl Drop for Serving {
         // Unless it has ended in another way.
         self.outbox.end(refused::failed());
         self.outbox.tell();
+    }
+}
+
+/// Why a stream ends that ends with this status.
+fn end_by(status: &Status) -> StreamEnd {
+    match status.code() {
+        Code::InvalidArgument | Code::DeadlineExceeded => StreamEnd::Breach,
+        Code::ResourceExhausted => StreamEnd::Limit,
+        // What the transport says of a client that is gone.
+        _ => StreamEnd::Client,
     }
 }
 

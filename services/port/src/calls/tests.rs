@@ -1,7 +1,9 @@
 //! Streams of calls to a service that answers what it is told, when it is told to.
 
 mod both_ends;
+mod counted;
 mod ends;
+mod older_clients;
 mod rules;
 
 use std::collections::VecDeque;
@@ -203,11 +205,15 @@ impl Port {
 
 impl Client {
     fn send(&self, frame: wire::Frame) {
-        let message = frame.encode_to_vec();
+        self.send_bytes(&frame.encode_to_vec());
+    }
+
+    /// A message that need be no frame.
+    fn send_bytes(&self, message: &[u8]) {
         let mut bytes = BytesMut::new();
         bytes.put_u8(0);
         bytes.put_u32(message.len().try_into().unwrap());
-        bytes.put_slice(&message);
+        bytes.put_slice(message);
         // Whether anybody hears it is seen by what comes.
         let _ = self.send.as_ref().expect("it has not ended").send(bytes.freeze());
     }

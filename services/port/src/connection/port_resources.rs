@@ -7,7 +7,7 @@ use tripod_proto::code::Code;
 
 use super::silent::SilentConnections;
 use crate::bytes_held::{Budget, MemoryLimits};
-use crate::calls::Gather;
+use crate::calls::{Gather, StreamTally};
 use crate::contact::Contact;
 use crate::throttle::Throttle;
 
@@ -22,6 +22,8 @@ pub struct PortResources {
     pub memory: Budget,
     /// What is done around the ops of one frame of a stream of calls while each of them begins.
     pub gather: Gather,
+    /// Counts streams of calls, on all ports together.
+    pub streams: StreamTally,
     /// Those that give way when there is no permit.
     pub(crate) silent: SilentConnections,
     /// When it is said that there is no permit.
@@ -44,6 +46,7 @@ impl PortResources {
             connections,
             memory,
             gather: Gather::default(),
+            streams: StreamTally::default(),
             silent: SilentConnections::default(),
             told: Arc::default(),
         }
@@ -53,6 +56,12 @@ impl PortResources {
     #[must_use]
     pub fn gathering(self, gather: Gather) -> Self {
         Self { gather, ..self }
+    }
+
+    /// The same with streams of calls counted there.
+    #[must_use]
+    pub fn tallying(self, streams: StreamTally) -> Self {
+        Self { streams, ..self }
     }
 
     /// The same with bytes counted there.

@@ -126,6 +126,7 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     // What the calls of one frame propose reaches the engine together.
     let resources = PortResources::new(contact, gateway.connections().clone())
         .charging(gateway.memory().clone())
+        .tallying(gateway.streams().clone())
         .gathering(Gather::new(tripod_raft::gathered));
     tasks.serve(listeners, &gateway, &front_ends, &resources);
     for (_name, background) in front_ends.background() {

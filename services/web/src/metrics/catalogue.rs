@@ -145,6 +145,15 @@ catalogue! {
     STATE_BYTES = gauge("tripod_state_bytes", "what the whole state takes of memory, roughly");
     JOB_BYTES_LARGEST = gauge("tripod_job_largest_bytes", "of that, the job that takes most");
 
+    STREAMS = gauge("tripod_call_streams", "streams of calls that clients have open");
+    STREAMS_ENDED =
+        by("reason", counter("tripod_call_streams_ended_total", "streams of calls that ended or were not opened"));
+    STREAM_OPS = counter("tripod_call_stream_ops_total", "calls that came by streams");
+    STREAM_OPS_WAITING =
+        gauge("tripod_call_stream_ops_waiting", "calls that came by streams and are not answered yet");
+    STREAM_FRAMES =
+        by("direction", counter("tripod_call_stream_frames_total", "frames of streams, from and to clients"));
+
     WORKERS = gauge("tripod_scheduler_workers", "living workers of all jobs' schedulers");
     STORES = gauge("tripod_scheduler_stores", "living object stores of all jobs' schedulers");
     SCHEDULED = by("state", gauge("tripod_scheduler_tasks", "tasks of all jobs' schedulers that are not done"));

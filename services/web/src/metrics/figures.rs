@@ -9,7 +9,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
 use tripod_gateway::{HistogramView, Measures, Role, Status, TurnCounts};
 use tripod_local::Connections;
-use tripod_port::Budget;
+use tripod_port::{Budget, StreamTally};
 
 use super::catalogue::{self as all, Kind, Metric};
 use super::census::Census;
@@ -27,6 +27,7 @@ pub(super) struct Figures {
     pub(super) turns: TurnCounts,
     pub(super) connections: Connections,
     pub(super) memory: Budget,
+    pub(super) streams: StreamTally,
     pub(super) census: Census,
     pub(super) process: Process,
 }
@@ -40,6 +41,7 @@ impl Collector for Figures {
         self.disk(&mut page)?;
         self.snapshots(&mut page)?;
         self.state(&mut page)?;
+        self.streams(&mut page)?;
         self.scheduler(&mut page)?;
         self.process(&mut page)
     }
@@ -136,6 +138,15 @@ impl Figures {
         page.gauge(&all::KEY_BYTES, census.key_bytes)?;
         page.gauge(&all::STATE_BYTES, census.state_bytes)?;
         page.gauge(&all::JOB_BYTES_LARGEST, census.largest_job_bytes)
+    }
+
+    fn streams(&self, page: &mut Page<'_>) -> fmt::Result {
+        let streams = &self.streams;
+        page.gauge(&all::STREAMS, streams.open())?;
+        page.counters(&all::STREAMS_ENDED, streams.ended().map(|(end, count)| (end.name(), count)))?;
+        page.counter(&all::STREAM_OPS, streams.ops())?;
+        page.gauge(&all::STREAM_OPS_WAITING, streams.waiting())?;
+        page.counters(&all::STREAM_FRAMES, [("in", streams.frames_in()), ("out", streams.frames_out())])
     }
 
     fn scheduler(&self, page: &mut Page<'_>) -> fmt::Result {

@@ -40,6 +40,7 @@ pub(crate) async fn page(gateway: &Gateway) -> String {
         turns: gateway.turns(),
         connections: gateway.connections().clone(),
         memory: gateway.memory().clone(),
+        streams: gateway.streams().clone(),
         census: Census::take(gateway).await,
         process: Process::look(),
     };

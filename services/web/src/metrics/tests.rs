@@ -101,6 +101,8 @@ async fn labels_are_those_of_the_catalogue_and_values_are_those_of_the_node() {
         "tripod_flush_p99_seconds 0.002",
         "tripod_write_flush_seconds_bucket{le=\"+Inf\"} 0",
         "tripod_tasks{state=\"connected\"} 0",
+        "tripod_call_stream_frames_total{direction=\"in\"} 0",
+        "tripod_call_streams_ended_total{reason=\"bye\"} 0",
     ] {
         assert!(page.lines().any(|shown| shown == line), "{line} is missing in\n{page}");
     }
@@ -132,7 +134,11 @@ async fn a_session_counts_until_it_is_closed() {
 #[test]
 fn nothing_is_labelled_by_what_users_name() {
     for metric in METRICS {
-        assert!(matches!(metric.label, None | Some("reason" | "peer" | "state")), "{}", metric.name);
+        assert!(
+            matches!(metric.label, None | Some("direction" | "peer" | "reason" | "state")),
+            "{}",
+            metric.name
+        );
         assert!(!metric.help.is_empty(), "{}", metric.name);
     }
 }

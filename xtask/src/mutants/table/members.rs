@@ -59,6 +59,14 @@ pub(super) const ROWS: &[Mutant] = &[
         tests: "-p tripod-raft --test cluster lost_answers::",
     },
     Mutant {
+        name: "batch-out-of-turn",
+        promise: "Commands that a follower passes on enter the log in the order in which it took them.",
+        file: "raft/src/peers/succession.rs",
+        original: &["if timeout(PATIENCE, line.wait_for(|line| line.next >= place)).await.is_err() {"],
+        replacement: &["if timeout(PATIENCE, line.wait_for(|line| line.next > 0)).await.is_err() {"],
+        tests: "-p tripod-raft --test cluster gathering::",
+    },
+    Mutant {
         name: "cancelled-between-two-sets",
         promise: "INV-27: a change that is given up between its two entries ends with one set of voters.",
         file: "raft/src/care/membership/step.rs",

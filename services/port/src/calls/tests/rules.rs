@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::calls::bounds::{HELLO_TIME, STREAMS_MAX};
+use crate::calls::bounds::{HELLO_TIME, PATHS_MAX, STREAMS_MAX};
 
 #[tokio::test]
 async fn what_breaks_the_rules_ends_the_stream_by_name() {
@@ -116,4 +116,119 @@ async fn compressed_frames_are_refused() {
     let response = port.services.clone().call(request).await.expect("there is no error");
     let status = Status::from_header_map(response.headers()).expect("a refusal");
     assert_eq!(status.code(), Code::Unimplemented);
+}
+
+#[tokio::test]
+async fn a_megabyte_of_empty_ops_ends_its_stream_and_none_of_them_begins() {
+    let port = Port::new();
+    let client = port.open().await;
+    client.send_bytes(&[0x1a, 0].repeat(1 << 19));
+    let (code, said) = client.end().await;
+    assert!(code == Code::InvalidArgument && said.contains("256 ops"), "{said}");
+    let mut largest = port.open().await;
+    largest.ops(vec![wire::Op::default(); 256]);
+    largest.ops(vec![op(1, SAY, "a")]);
+    assert_eq!(
+        text(&largest.answer().await),
+        "a",
+        "to give up what there is not is allowed, and does nothing"
+    );
+    assert_eq!(*port.fake.begun.lock(), ["a"]);
+    assert_eq!(largest.granted, OPS_GRANTED + 1);
+}
+
+#[tokio::test]
+async fn sequences_that_jump_or_run_backwards_are_passed_on_as_they_are_and_harm_nobody_else() {
+    let port = Port::new();
+    let mut client = port.open().await;
+    let stamped =
+        |tag, sequence, acknowledged_below| wire::Op { sequence, acknowledged_below, ..op(tag, SAY, "s") };
+    client.ops(vec![
+        stamped(1, 9, 9),
+        stamped(2, u64::MAX, u64::MAX),
+        stamped(3, 1, 1),
+        stamped(4, 1, u64::MAX),
+        stamped(5, 9, 0),
+        op(6, SAY, "plain"),
+    ]);
+    let largest = u64::MAX;
+    for said in [
+        "s 7.9.9".to_owned(),
+        format!("s 7.{largest}.{largest}"),
+        "s 7.1.1".to_owned(),
+        format!("s 7.1.{largest}"),
+        "s 7.9.0".to_owned(),
+        "plain".to_owned(),
+    ] {
+        // What a session makes of them is the state's to say, as it is for calls of their own.
+        assert_eq!(text(&client.answer().await), said);
+    }
+}
+
+#[tokio::test]
+async fn paths_of_which_nobody_knows_are_refused_as_their_calls_are_and_are_bounded() {
+    let port = Port::new();
+    let mut client = port.open().await;
+    let first = u32::try_from(PATHS.len()).unwrap() + 1;
+    let last = u32::try_from(PATHS_MAX).unwrap();
+    let unknown = |paths: std::ops::RangeInclusive<u32>| wire::Frame {
+        paths: paths.map(|number| format!("/no.Such/Method{number}")).collect(),
+        ..Default::default()
+    };
+    client.send(unknown(first..=last));
+    client.ops(vec![op(1, first, "a"), op(2, last, "b"), op(3, SAY, "c")]);
+    for tag in [1, 2] {
+        let answer = client.answer().await;
+        assert_eq!((answer.tag, answer.code), (tag, Code::Unimplemented as i32));
+    }
+    assert_eq!(text(&client.answer().await), "c");
+    client.send(unknown(1..=1));
+    let (code, said) = client.end().await;
+    assert!(code == Code::InvalidArgument && said.contains("256 paths"), "{said}");
+}
+
+#[tokio::test]
+async fn a_hundred_streams_of_one_caller_are_refused_but_eight_which_go_on() {
+    let port = Port::new();
+    let mut open = Vec::new();
+    for number in 0..100 {
+        let mut client = port.silent().await;
+        let Some(refused) = client.end.take() else {
+            open.push(client);
+            continue;
+        };
+        assert!(number >= STREAMS_MAX && refused.code() == Code::ResourceExhausted, "{refused:?}");
+        assert!(refused.message().starts_with("T2213 calls-misused: "), "{}", refused.message());
+    }
+    assert_eq!(open.len(), STREAMS_MAX);
+    for client in &mut open {
+        client.send(wire::Frame {
+            hello: Some(wire::Hello::default()),
+            paths: PATHS.iter().map(|path| (*path).to_owned()).collect(),
+            ops: Vec::new(),
+            ..Default::default()
+        });
+        client.hear().await;
+        client.ops(vec![op(1, SAY, "a")]);
+        assert_eq!(text(&client.answer().await), "a");
+    }
+}
+
+/// What it held is given back, and nothing of it runs on.
+#[tokio::test]
+async fn streams_that_are_opened_and_left_leave_nothing() {
+    let port = Port::new();
+    for _ in 0..100 {
+        let client = port.open().await;
+        client.ops(vec![op(1, HOLD, "a"), op(2, WAIT, "b")]);
+        settle().await;
+        drop(client);
+        settle().await;
+    }
+    assert_eq!(port.fake.begun.lock().len(), 200);
+    assert_eq!(port.fake.dropped.load(Ordering::SeqCst), 200);
+    let tally = port.services.tally();
+    assert_eq!((tally.open(), tally.waiting()), (0, 0));
+    assert!(port.calls.account().written(true), "as a connection says that has written all");
+    assert_eq!(port.calls.account().held(), 0);
 }
