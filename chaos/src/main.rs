@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 use tripod_bench::BenchCommand;
-use tripod_chaos::scenario::{self, ListArgs, ReplayArgs, RunArgs, TotalsArgs};
+use tripod_chaos::scenario::{self, ExportArgs, ListArgs, ReplayArgs, RunArgs, TotalsArgs};
 use tripod_processes::played::{self, PLAYED_WORKER};
 use tripod_simulation::SimulationArgs;
 
@@ -34,6 +34,8 @@ enum Command {
     List(ListArgs),
     /// Check the history of a run once more, or do the run again.
     Replay(ReplayArgs),
+    /// Write the history of a run for another checker: Porcupine, Elle, Knossos.
+    Export(ExportArgs),
     /// Add up the reports of many runs.
     Totals(TotalsArgs),
     /// Play a worker that makes chunks for Mars, for a run that this program does elsewhere.
@@ -80,7 +82,8 @@ fn main() -> ExitCode {
 #[tokio::main]
 async fn on_processes() -> ExitCode {
     let Arguments { command } = Arguments::parse();
-    let harness = matches!(command, Command::Run(_) | Command::Replay(_) | Command::Totals(_));
+    let harness =
+        matches!(command, Command::Run(_) | Command::Replay(_) | Command::Export(_) | Command::Totals(_));
     match run(command).await {
         Ok(status) => status,
         Err(error) => {
@@ -102,6 +105,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
                 Ok(ExitCode::SUCCESS)
             }
             Command::Replay(args) => scenario::replay(args).await,
+            Command::Export(args) => scenario::export(&args),
             Command::Totals(args) => scenario::totals(&args),
             Command::Worker(PlayedWorker { host, endpoints }) => {
                 played::run(endpoints, host).await.map(|()| ExitCode::SUCCESS)

@@ -153,6 +153,7 @@ fn n43_the_progress_tells_how_long_each_fault_was(report: &Value, said: &str) {
     for fault in report["timeline"].as_array().unwrap() {
         let text = |key: &str| fault[key].as_str().unwrap();
         let lasted = fault["length_us"].as_u64().unwrap() as f64 / 1e6;
+        assert!(fault["planned_us"].is_u64() || text("kind") == "member-drain", "{fault}");
         let line = format!("{}: {}, over after {lasted:.1} s", text("kind"), text("target"));
         assert!(said.contains(&line), "{line} is not in {said}");
     }
@@ -161,7 +162,7 @@ fn n43_the_progress_tells_how_long_each_fault_was(report: &Value, said: &str) {
 fn n44_the_report_tells_what_would_have_been_a_violation(out: &Path) {
     let text = fs::read_to_string(out.join("report.md")).unwrap();
     for part in
-        ["| At | Fault | Whom | Lasted | Unavailable meanwhile |", "one node leads, and every node serves"]
+        ["| Planned | Lasted | Unavailable meanwhile |", "one node leads, and every node serves", "Safety: "]
     {
         assert!(text.contains(part), "{part} is not in {text}");
     }
@@ -174,6 +175,8 @@ fn n45_the_report_names_the_program_and_the_command(report: &Value, out: &Path) 
     let hash = String::from_utf8(said).unwrap().split_whitespace().next().unwrap().to_owned();
     let text = fs::read_to_string(out.join("report.md")).unwrap();
     let command = report["reproduce"].as_str().unwrap();
+    assert!(report["program"]["commit"].is_string() && text.contains(", commit "), "{text}");
+    assert!(fs::read_to_string(out.join("timeline.svg")).unwrap().starts_with("<svg "));
     assert!(text.contains(&format!("SHA-256 {hash}")) && text.contains(&format!("`{command}`")), "{text}");
 }
 

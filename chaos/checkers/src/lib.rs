@@ -8,8 +8,10 @@
 //! |---|---|
 //! | [`history`] | what the clients of a run did and saw |
 //! | [`check`] | whether a history keeps every promise |
+//! | [`export`] | histories for the checkers of others |
 //! | [`report`] | what a run did and found, for people and for programs |
 
 pub mod check;
+pub mod export;
 pub mod history;
 pub mod report;

@@ -12,6 +12,7 @@ use super::options::Options;
 use super::planted::Planted;
 use super::report::SeedReport;
 use super::run::run_seed;
+use tripod_checkers::report::Program;
 
 /// Flags of `run simulation`.
 #[derive(Debug, Clone, Args)]
@@ -102,7 +103,7 @@ fn alone(args: &SimulationArgs) -> ExitCode {
 
 fn print(report: &SeedReport, output: Output) {
     match output {
-        Output::Text => print!("{report}"),
+        Output::Text => println!("{report}  program: {}", Program::this().words()),
         Output::Json => {
             println!("{}", serde_json::to_string(report).expect("a report has string keys only"));
         }
@@ -164,6 +165,7 @@ impl State {
             self.operations,
             faults.join(", ")
         );
+        sum.push_str(&format!("\nprogram: {}", Program::this().words()));
         if let Some(first) = self.failed.iter().min() {
             sum.push_str(&format!("\nreproduce with: {}", options.reproduce(*first)));
         }
@@ -203,5 +205,48 @@ impl Fleet<'_> {
             let last = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
             SeedReport::of_panic(seed, format!("the process ended with {}: {last}", output.status))
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory as _, Parser, ValueEnum as _};
+
+    use super::*;
+
+    /// `run simulation` with nothing around it.
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: SimulationArgs,
+    }
+
+    /// Options that differ from the defaults in everything.
+    fn other(planted: Option<Planted>) -> Options {
+        Options { faults_for_ms: 3_000, planted, scheduler: true, keep_events: true }
+    }
+
+    /// The number is that of the walk-through of a new operator.
+    #[test]
+    fn n04_the_printed_command_has_the_options_of_the_seed() {
+        let bugs = Planted::value_variants().iter().copied().map(Some).chain([None]);
+        for options in bugs.map(other).chain([Options::default()]) {
+            let line = options.reproduce(990_005);
+            let words = line.strip_prefix("tripod-chaos run ").expect("the program").split(' ');
+            let Line { args } = Line::try_parse_from(words).unwrap_or_else(|error| panic!("{line}: {error}"));
+            assert_eq!((args.options(), args.seed, args.seeds), (options, 990_005, 1), "{line}");
+        }
+    }
+
+    #[test]
+    fn n04_the_printed_command_has_every_flag_that_decides_a_run() {
+        let line = other(Some(Planted::StaleReads)).reproduce(7) + " ";
+        // One seed is run, in this process, and how it is printed decides nothing.
+        let elsewhere = ["seeds", "jobs", "output", "help"];
+        let command = Line::command();
+        let flags = command.get_arguments().filter_map(clap::Arg::get_long);
+        for flag in flags.filter(|flag| !elsewhere.contains(flag)) {
+            assert!(line.contains(&format!(" --{flag} ")), "--{flag} is not in {line}");
+        }
     }
 }

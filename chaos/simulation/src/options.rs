@@ -3,7 +3,7 @@
 use clap::ValueEnum as _;
 
 /// Lengths and switches of one run. The seed decides everything else.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// How long faults are injected, in milliseconds of simulated time.
     pub faults_for_ms: u64,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::judged::Judged;
 use super::observation::{SimTime, Violation};
+use super::run::bounds;
 use tripod_checkers::report::Outcomes;
 
 /// What a simulation did and found.
@@ -93,6 +94,7 @@ impl fmt::Display for SeedReport {
             counts.iter().map(|(kind, count)| format!("{count} {kind}")).collect::<Vec<_>>().join(", ")
         };
         writeln!(f, "  faults: {}", counted(&self.faults))?;
+        writeln!(f, "  {}", bounds())?;
         writeln!(f, "  seen: {}; judged: {:?}", counted(&self.counts), self.judged)?;
         for violation in &self.violations {
             writeln!(f, "  {violation}")?;

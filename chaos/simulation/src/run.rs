@@ -36,6 +36,19 @@ const EQUAL_WITHIN_MS: u64 = 5000;
 /// Bytes that may be under way on a connection, in segments.
 const SEGMENTS_MAX: usize = 65_536;
 
+/// What would have been a violation, of safety and of liveness, in a sentence without an end.
+pub(super) fn bounds() -> String {
+    format!(
+        "a violation would have been: 1 broken rule, at any time; after the last fault, more than {} s until all nodes \
+         follow one leader, then {} s until the gangs of tasks have ended, then {} s until every call is answered, then \
+         {} s until all nodes are equal",
+        LEADER_WITHIN_MS / 1000,
+        CLIENTS_END_WITHIN_MS / 1000,
+        CLIENTS_END_WITHIN_MS / 1000,
+        EQUAL_WITHIN_MS / 1000
+    )
+}
+
 /// Runs one seed, in a thread of its own. A panic in it is a violation, but one within another ends the process.
 ///
 /// Two processes that run one seed run the same, event by event. Two runs within a process may differ: something

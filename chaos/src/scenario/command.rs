@@ -88,13 +88,19 @@ pub(super) enum Format {
 /// # Errors
 /// The harness failed before there was anything to report: no binary, no ports, no place for data.
 pub async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
-    let options = Options {
-        scenario: args.scenario.to_owned(),
-        seed: args.seed.unwrap_or_else(|| rand::random::<u32>().into()),
-        minutes: args.minutes,
-        nodes: args.nodes,
-    };
-    do_run(&options, args.out, args.output).await
+    do_run(&args.options(), args.out, args.output).await
+}
+
+impl RunArgs {
+    /// What decides the run, with a seed that is drawn if none was given.
+    fn options(&self) -> Options {
+        Options {
+            scenario: self.scenario.to_owned(),
+            seed: self.seed.unwrap_or_else(|| rand::random::<u32>().into()),
+            minutes: self.minutes,
+            nodes: self.nodes,
+        }
+    }
 }
 
 /// Tells every scenario in one sentence.
@@ -192,4 +198,49 @@ fn minutes(text: &str) -> Result<f64, String> {
     let minutes: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     let most = 7.0 * 24.0 * 60.0;
     if minutes > 0.0 && minutes <= most { Ok(minutes) } else { Err("more than 0, at most a week".to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory as _, Parser};
+
+    use super::*;
+
+    /// `run` with nothing around it.
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: RunArgs,
+    }
+
+    fn parsed(line: &str) -> Options {
+        let words = line.strip_prefix("tripod-chaos ").expect("the program").split(' ');
+        Line::try_parse_from(words).unwrap_or_else(|error| panic!("{line}: {error}")).args.options()
+    }
+
+    /// The number is that of the walk-through of a new operator.
+    #[test]
+    fn n04_the_printed_command_is_the_run_that_it_was_printed_for() {
+        for scenario in SCENARIOS {
+            for (seed, minutes, nodes) in [(0, 1.0, 3), (u64::MAX, 0.1, 6), (990_001, 1.0 / 3.0, 4)] {
+                let options = Options { scenario: scenario.name.to_owned(), seed, minutes, nodes };
+                assert_eq!(parsed(&options.reproduce()), options);
+            }
+        }
+        let drawn = Line::try_parse_from(["run", "calm"]).expect("a scenario").args.options();
+        assert_eq!(parsed(&drawn.reproduce()), drawn);
+    }
+
+    #[test]
+    fn n04_the_printed_command_has_every_flag_that_decides_a_run() {
+        let options = Options { scenario: "calm".to_owned(), seed: 1, minutes: 1.0, nodes: 3 };
+        let line = options.reproduce();
+        // Where what the run leaves lies, and how it is printed, decide nothing.
+        let elsewhere = ["out", "output", "help"];
+        let command = Line::command();
+        let flags = command.get_arguments().filter_map(clap::Arg::get_long);
+        for flag in flags.filter(|flag| !elsewhere.contains(flag)) {
+            assert!(line.contains(&format!(" --{flag} ")), "--{flag} is not in {line}");
+        }
+    }
 }

@@ -14,10 +14,12 @@
 //! | `stage` | the cluster of a run, and what its faults need |
 //! | `timers` | elections that nobody planned |
 //! | `command` | `run`, `list` and `replay` of the command line |
+//! | `export` | `export` of the command line: histories for others |
 //! | `total` | `totals` of the command line: many runs together |
 
 mod bounds;
 mod command;
+mod export;
 mod hostile;
 mod logs;
 mod members;
@@ -31,6 +33,7 @@ mod timers;
 mod total;
 
 pub use command::{ListArgs, ReplayArgs, RunArgs, list, replay, run};
+pub use export::{ExportArgs, export};
 pub use plan::{Plan, Step};
 pub use run::{Options, run_scenario};
 pub use total::{TotalsArgs, totals};

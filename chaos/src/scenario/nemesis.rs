@@ -62,7 +62,8 @@ pub(super) async fn carry_out(
                 None => *done.skipped.entry(kind.to_owned()).or_default() += 1,
                 Some(begun) => {
                     done.injected += 1;
-                    let noted = recorder.fault(noted_at, kind, begun.target.clone());
+                    let planned = Micros::from_millis(step.lasts_ms);
+                    let noted = recorder.fault(noted_at, kind, begun.target.clone()).planned(planned);
                     eprintln!("{}", began(kind, &begun.target));
                     let until = Instant::now() + Duration::from_millis(step.lasts_ms);
                     running.push(Running { subsystem, until, begun, noted, kind, began: noted_at });

@@ -80,7 +80,7 @@ impl Options {
     }
 }
 
-/// Runs a scenario and leaves `report.md`, `report.json`, `history.jsonl` and `run.json` in `out`; after
+/// Runs a scenario and leaves `report.md`, `report.json`, `timeline.svg`, `history.jsonl` and `run.json` in `out`; after
 /// anything but success also `cluster/`, the nodes' data and logs.
 ///
 /// # Errors

@@ -310,7 +310,13 @@ mod tests {
         forget_death(&mut history);
         assert!(!judge(&history).held());
         let kind = "partition".to_owned();
-        history.faults.push(Fault { kind, target: "node 1".into(), began: Micros(0), ended: None });
+        history.faults.push(Fault {
+            kind,
+            target: "node 1".into(),
+            began: Micros(0),
+            ended: None,
+            planned: None,
+        });
         assert!(judge(&history).held());
     }
 

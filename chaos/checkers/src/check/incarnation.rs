@@ -270,6 +270,7 @@ mod tests {
             target: "node 1".into(),
             began: Micros(began),
             ended: Some(Micros(ended)),
+            planned: None,
         };
         let task = TaskId(0);
         let call = |life, beats| {

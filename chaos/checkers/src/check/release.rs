@@ -182,6 +182,7 @@ mod tests {
             target: "node 1".into(),
             began: Micros::from_millis(began * 1000),
             ended: ended.map(|second| Micros::from_millis(second * 1000)),
+            planned: None,
         };
         for (began, ended, held) in
             [(30, Some(31), true), (50, Some(51), false), (30, None, true), (0, Some(0), true)]

@@ -15,4 +15,7 @@ pub struct Fault {
     /// When it was healed; `None`: it heals by itself or never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Micros>,
+    /// How long it was to last, by the plan of the run; `None`: nobody planned that. Healing takes its time besides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned: Option<Micros>,
 }

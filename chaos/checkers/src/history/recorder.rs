@@ -78,7 +78,8 @@ impl Recorder {
     pub fn fault(&self, at: Micros, kind: impl Into<String>, target: impl Into<String>) -> OpenFault {
         let mut inner = lock(&self.inner);
         let place = inner.faults.len();
-        inner.faults.push(Fault { kind: kind.into(), target: target.into(), began: at, ended: None });
+        let (kind, target) = (kind.into(), target.into());
+        inner.faults.push(Fault { kind, target, began: at, ended: None, planned: None });
         OpenFault { inner: Arc::clone(&self.inner), place }
     }
 
@@ -151,6 +152,12 @@ impl Pending {
 }
 
 impl OpenFault {
+    /// How long the plan of the run wants it.
+    pub fn planned(self, length: Micros) -> Self {
+        lock(&self.inner).faults[self.place].planned = Some(length);
+        self
+    }
+
     /// The fault is gone.
     pub fn heal(self, at: Micros) {
         lock(&self.inner).faults[self.place].ended = Some(at);

@@ -1,7 +1,7 @@
 //! A report as people read it.
 
 use super::promise::promise;
-use super::{Bound, Episode, Machine, Outage, Outcomes, Program, Report, TIMELINE_MAX, Verdict};
+use super::{Bound, Episode, Machine, Outage, Outcomes, Report, TIMELINE_MAX, Verdict};
 use crate::check::{Checked, Conclusion};
 use crate::history::Micros;
 
@@ -11,8 +11,12 @@ const UNKNOWN: &str = "they were not answered in time, so they may have taken ef
                        Clients call again when a call was given up, so one time without a leader makes many, most of \
                        them of the calls that come most often, such as heartbeats.";
 
+/// Stands behind the number of cases.
+const NO_CASE: &str = "A violation would have been 1 of them that breaks the promise of its line, at any time and under \
+                       any fault: 0 may. What each checker does, case by case, is in docs/reliability.md.";
+
 /// Stands before the bounds.
-const NO_BOUND: &str = "While faults are injected, no time without service is a violation by itself: nodes that are \
+const NO_BOUND: &str = "Liveness: while faults are injected, no time without service is a violation by itself: nodes that are \
                         killed, stopped or cut off together leave no majority, and nobody could serve. What was \
                         acknowledged is judged all the same. A violation would have been whatever took longer than:";
 
@@ -53,7 +57,7 @@ impl Report {
         put(text, &format!("| Longest unavailability | {}{} |\n", outage(self.outage), self.meanwhile()));
         put(text, &format!("| Command | `{}` |\n", cell(&self.reproduce)));
         put(text, &format!("| Version | {} |\n", self.version));
-        put(text, &format!("| Program | {} |\n", program(&self.program)));
+        put(text, &format!("| Program | {} |\n", cell(&self.program.words())));
         put(text, &format!("| Machine | {} |\n", machine(&self.machine)));
     }
 
@@ -94,12 +98,14 @@ impl Report {
         if self.faults.values().sum::<u64>() > TIMELINE_MAX as u64 {
             put(text, &format!("\nThe {TIMELINE_MAX} faults with the longest unavailability:\n"));
         }
-        put(text, "\n| At | Fault | Whom | Lasted | Unavailable meanwhile |\n|---:|---|---|---:|---|\n");
+        put(text, "\n| At | Fault | Whom | Planned | Lasted | Unavailable meanwhile |\n");
+        put(text, "|---:|---|---|---:|---:|---|\n");
         for episode in &self.timeline {
             let Episode { kind, target, from_us, .. } = episode;
             let lasted = episode.length_us.map_or_else(|| "not healed".to_owned(), seconds);
+            let planned = episode.planned_us.map_or_else(|| "no plan".to_owned(), seconds);
             let (from, target, unavailable) = (seconds(*from_us), cell(target), outage(episode.outage));
-            put(text, &format!("| {from} | {kind} | {target} | {lasted} | {unavailable} |\n"));
+            put(text, &format!("| {from} | {kind} | {target} | {planned} | {lasted} | {unavailable} |\n"));
         }
     }
 
@@ -132,8 +138,19 @@ impl Report {
             let (checker, says, promise) = (&check.checker, says(check), promise(&check.checker));
             put(text, &format!("| {checker} | {} | {says} | {promise} |\n", check.examined));
         }
+        self.safety(text);
         self.bounds(text);
         self.violations(text);
+    }
+
+    /// What would have been a violation at any time.
+    fn safety(&self, text: &mut String) {
+        let looked_at = self.checks.iter().filter(|check| check.examined > 0);
+        let (checkers, cases) =
+            looked_at.fold((0u64, 0u64), |(checkers, cases), check| (checkers + 1, cases + check.examined));
+        if checkers > 0 {
+            put(text, &format!("\nSafety: {checkers} checkers looked at {cases} cases. {NO_CASE}\n"));
+        }
     }
 
     /// What would have been a violation, had it taken longer.
@@ -189,15 +206,6 @@ pub(super) fn outage(outage: Option<Outage>) -> String {
 
 pub(super) fn seconds(length: Micros) -> String {
     format!("{:.2} s", length.as_secs_f64())
-}
-
-fn program(program: &Program) -> String {
-    let Program { path, sha256 } = program;
-    match (path.as_str(), sha256.as_str()) {
-        ("", _) => "not known".to_owned(),
-        (path, "") => format!("{}, whose hash is not known", cell(path)),
-        (path, sha256) => format!("{}, SHA-256 {sha256}", cell(path)),
-    }
 }
 
 fn machine(machine: &Machine) -> String {

@@ -1,8 +1,15 @@
 //! Times in which the cluster acknowledged no write though it was asked to.
 
+use std::cmp::Reverse;
+
 use serde::{Deserialize, Serialize};
 
 use crate::history::{History, Micros};
+
+/// Gaps that a report lists: as many as a picture can hold apart.
+pub const OUTAGES_MAX: usize = 200;
+/// The shortest of them: shorter ones are the time that a write takes on a busy machine.
+pub const OUTAGE_MIN: Micros = Micros::from_millis(100);
 
 /// A gap between acknowledged writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +25,17 @@ impl Outage {
     #[must_use]
     pub fn longest(history: &History) -> Option<Self> {
         Self::all(history).into_iter().max_by_key(|gap| gap.length_us)
+    }
+
+    /// The longest gaps of a history in the order in which they began: at most [`OUTAGES_MAX`], none below
+    /// [`OUTAGE_MIN`].
+    pub(super) fn shown(history: &History) -> Vec<Self> {
+        let mut gaps = Self::all(history);
+        gaps.retain(|gap| gap.length_us >= OUTAGE_MIN);
+        gaps.sort_by_key(|gap| Reverse(gap.length_us));
+        gaps.truncate(OUTAGES_MAX);
+        gaps.sort_by_key(|gap| gap.from_us);
+        gaps
     }
 
     /// When it ended.

@@ -37,6 +37,10 @@ pub struct Report {
     /// Faults one by one, in the order in which they began: the 200 with the longest times without service.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timeline: Vec<Episode>,
+    /// Times without an acknowledged write while clients asked for one, in the order in which they began: the 200
+    /// longest of those of a tenth of a second and more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outages: Vec<Outage>,
     /// Operations by kind of call.
     pub operations: BTreeMap<String, Outcomes>,
     /// The longest time without an acknowledged write while clients asked for one.
@@ -79,6 +83,9 @@ pub struct About {
     pub figures: BTreeMap<String, String>,
 }
 
+/// The picture beside a report.
+pub const TIMELINE: &str = "timeline.svg";
+
 /// The format that this code writes.
 pub const FORMAT: u32 = 1;
 
@@ -107,6 +114,7 @@ impl Report {
             faults,
             skipped: about.skipped,
             timeline: timeline(history),
+            outages: Outage::shown(history),
             operations,
             outage: Outage::longest(history),
             checks,
@@ -118,13 +126,19 @@ impl Report {
         }
     }
 
-    /// Writes `report.json` and `report.md` into a directory that exists.
+    /// Writes `report.json`, `report.md` and `timeline.svg` into a directory that exists.
     ///
     /// # Errors
     /// When one of them cannot be written.
     pub fn save(&self, directory: &Path) -> anyhow::Result<()> {
         let json = serde_json::to_string_pretty(self)?;
-        for (name, text) in [("report.json", json + "\n"), ("report.md", self.markdown())] {
+        let picture = format!("\n![Faults, and times without an acknowledged write]({TIMELINE})\n");
+        let files = [
+            ("report.json", json + "\n"),
+            ("report.md", self.markdown() + &picture),
+            (TIMELINE, self.picture()),
+        ];
+        for (name, text) in files {
             let path = directory.join(name);
             std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
         }

@@ -18,7 +18,7 @@ fn recorder() -> Recorder {
 fn about() -> About {
     About {
         version: "tripod 0.1.0".into(),
-        program: Program { path: "out/tripod".into(), sha256: "0abc".into() },
+        program: Program { path: "out/tripod".into(), sha256: "0abc".into(), commit: "1def, changed".into() },
         skipped: [("kill-follower".to_owned(), 3)].into(),
         bounds: vec![Bound { what: "the cluster serves".into(), within_us: Micros(60_000_000) }],
         duration: Micros(30_000_000),
@@ -61,6 +61,7 @@ fn a_report_counts_and_is_read_back() {
     assert_eq!(Report::load(&directory.path().join("report.json")).unwrap(), report);
     let text = std::fs::read_to_string(directory.path().join("report.md")).unwrap();
     assert!(text.starts_with("# kills, seed 7\n\n**Passed**\n"), "{text}");
+    assert!(text.contains("](timeline.svg)") && directory.path().join("timeline.svg").is_file(), "{text}");
     assert!(text.contains("| kill-leader | 2 |") && text.contains("| write | 2 | 0 | 1 |"), "{text}");
     assert!(!text.contains("To do the same again"), "{text}");
     let newer = std::fs::read_to_string(directory.path().join("report.json")).unwrap();
@@ -162,11 +163,12 @@ fn n44_the_report_tells_when_what_was_hit_and_what_would_have_been_a_violation()
     for part in [
         // The write that took long began after both faults were over.
         "| Longest unavailability | 2.00 s from 0.00 s on, without a fault |",
-        "| 0.00 s | kill-leader | node 1 | 0.00 s | nobody wrote |",
-        "| 0.00 s | kill-leader | node 2 | not healed | nobody wrote |",
+        "| 0.00 s | kill-leader | node 1 | no plan | 0.00 s | nobody wrote |",
+        "| 0.00 s | kill-leader | node 2 | no plan | not healed | nobody wrote |",
         "\n3 more had nobody to hit: kill-follower 3.\n",
         "`unknown` are 1 of 3 calls: they were not answered in time",
         "no time without service is a violation by itself",
+        "Safety: 1 checkers looked at 3 cases. A violation would have been 1 of them",
         "| the cluster serves | 60.00 s |",
         "| linear | 3 | held | registers behave as one copy",
     ] {
@@ -176,22 +178,32 @@ fn n44_the_report_tells_when_what_was_hit_and_what_would_have_been_a_violation()
     // Two faults fall into one time without service, which began before them.
     let recorder = recorder();
     write(&recorder, (0, 3_000_000), DONE);
-    recorder.fault(Micros(1_000_000), "kill-all", "all nodes").heal(Micros(2_000_000));
+    let kill_all = recorder.fault(Micros(1_000_000), "kill-all", "all nodes");
+    kill_all.planned(Micros(250_000)).heal(Micros(2_000_000));
     recorder.fault(Micros(2_500_000), "bridge", "node 2 | 3").heal(Micros(4_000_000));
     let text = Report::new(&recorder.history(Micros(5_000_000)), Vec::new(), about()).markdown();
+    // The numbers are those of the walk-through: n43, what was planned and what it was.
+    assert!(text.contains("| 1.00 s | kill-all | all nodes | 0.25 s | 1.00 s | 3.00 s from"), "{text}");
     assert!(text.contains("| 3.00 s from 0.00 s on, during kill-all, bridge |"), "{text}");
-    assert!(text.contains("| 2.50 s | bridge | node 2 \\| 3 | 1.50 s | 3.00 s from 0.00 s on |"), "{text}");
+    assert!(
+        text.contains("| 2.50 s | bridge | node 2 \\| 3 | no plan | 1.50 s | 3.00 s from 0.00 s on |"),
+        "{text}"
+    );
 }
 
 #[test]
 fn n45_the_report_names_the_program_and_the_command() {
     let text = Report::new(&history(), Vec::new(), about()).markdown();
     assert!(text.contains("| Command | `tripod-chaos run kills --seed 7` |"), "{text}");
-    assert!(text.contains("| Program | out/tripod, SHA-256 0abc |"), "{text}");
+    assert!(text.contains("| Program | out/tripod, SHA-256 0abc, commit 1def, changed |"), "{text}");
     let file = tempfile::NamedTempFile::new().unwrap();
     let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
     assert_eq!(Program::of(file.path()).sha256, empty);
-    assert_eq!(Program::of(std::path::Path::new("/none")).sha256, "");
+    // Neither lies in a checkout.
+    assert_eq!(Program::of(file.path()).commit, "");
+    let missing = Program::of(std::path::Path::new("/none"));
+    assert_eq!(missing.words(), "/none, SHA-256 unknown, commit unknown");
+    assert_eq!(Program::default().words(), "not known");
 }
 
 #[test]
@@ -209,6 +221,20 @@ fn the_timeline_keeps_the_faults_with_the_longest_outages() {
     let lengths: Vec<_> = report.timeline.iter().map(|episode| episode.outage.unwrap().length_us).collect();
     assert_eq!((lengths[0], lengths[TIMELINE_MAX - 1]), (Micros(111), Micros(100 + last)));
     assert!(report.markdown().contains("The 200 faults with the longest unavailability:"));
+}
+
+/// The page says of each checker what the report has no room for.
+#[test]
+fn every_checker_is_explained_in_the_documentation() {
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reliability.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, explained) = page.split_once("\n## The checkers, one by one\n").unwrap();
+    let (explained, _) = explained.split_once("\n## ").unwrap();
+    for (checker, _) in promise::PROMISES {
+        assert!(explained.contains(&format!("\n| `{checker}` |")), "{checker} is not in {explained}");
+    }
+    let rows = explained.lines().filter(|line| line.starts_with("| `")).count();
+    assert_eq!(rows, promise::PROMISES.len(), "a row for what is no checker");
 }
 
 #[test]

@@ -21,6 +21,9 @@ pub struct Episode {
     /// How long it was there, in microseconds; `None`: it heals by itself, or never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length_us: Option<Micros>,
+    /// How long it was to last by the plan, in microseconds; `None`: nobody planned that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned_us: Option<Micros>,
     /// The longest time without an acknowledged write that it fell into; it may have begun earlier and ended later.
     /// `None`: nobody waited for a write.
     pub outage: Option<Outage>,
@@ -42,6 +45,7 @@ pub(super) fn timeline(history: &History) -> Vec<Episode> {
                 target: fault.target.clone(),
                 from_us: fault.began,
                 length_us: fault.ended.map(|ended| ended.since(fault.began)),
+                planned_us: fault.planned,
                 outage: met.max_by_key(|outage| outage.length_us).copied(),
             }
         })

@@ -180,6 +180,7 @@ fn a_list_that_was_replaced_never_comes_back_unless_a_deposed_leader_told_it() {
         target: "node 1".into(),
         began: Micros(0),
         ended: Some(Micros(1_000_000)),
+        planned: None,
     };
     history.faults.push(fault);
     let rules = Rules { deposed_leader: Some(Micros(10)), ..Rules::default() };

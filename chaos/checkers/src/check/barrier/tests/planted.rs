@@ -339,7 +339,13 @@ fn under_a_fault_an_arrival_may_take_its_time() {
         }
         assert!(!judge(&history).held(), "seed {seed}");
         let kind = "kill-leader".to_owned();
-        history.faults.push(Fault { kind, target: "node 1".into(), began: Micros(0), ended: None });
+        history.faults.push(Fault {
+            kind,
+            target: "node 1".into(),
+            began: Micros(0),
+            ended: None,
+            planned: None,
+        });
         assert!(judge(&history).held(), "seed {seed}: {:?}", judge(&history));
         excused += 1;
     }
