@@ -14,12 +14,17 @@
 //! | `planted` | builds that break a promise, and whether that is noticed |
 //! | `mutants` | small mistakes in a copy of the tree, and whether a test notices |
 //! | `clients` | Python environments with pinned releases of jaxlib and TensorFlow |
+//! | `dist` | what users install: tarball, packages, wheels, chart, image |
+//! | `deploy` | tests of the files in `deploy/` |
 //! | `bench` | release builds beside their peers |
 //! | `cargo` | running cargo and others |
 
 mod bench;
 mod cargo;
 mod clients;
+#[cfg(test)]
+mod deploy;
+mod dist;
 mod edges;
 mod floors;
 mod fuzz;
@@ -68,6 +73,8 @@ enum Task {
     Planted(planted::Options),
     /// Make small mistakes in a copy of the tree, one at a time, and see each of them caught by a test.
     Mutants(mutants::Options),
+    /// Make what users install: a tarball, a Debian package, wheels, a chart and an image.
+    Dist(dist::Options),
     /// Build in release mode and run a benchmark: `cargo xtask bench kv --vs-etcd`.
     Bench {
         /// Passed to `tripod-chaos bench`; those after `mars` to `services/python/bench/compare_mars.py`.
@@ -96,6 +103,7 @@ fn run(task: Task) -> Result<()> {
         Task::Fix => fix(),
         Task::Planted(options) => planted::run(&options),
         Task::Mutants(options) => mutants::run(&options),
+        Task::Dist(options) => dist::run(&options),
         Task::Bench { arguments } => bench::bench(&arguments),
     }
 }

@@ -8,6 +8,7 @@
 
 mod clients;
 mod corrupt_node;
+mod deploy;
 mod disk_full;
 mod every_page;
 mod first_cluster;
