@@ -21,9 +21,10 @@ pub(in crate::cases::agent) async fn run(python: &Path, folder: &Path) -> Result
     // Nobody says that it may rise.
     site.terminal.shows_within(PATIENCE, &["level", "show"], at_newest_level).await?;
     site.go_on("the level rises").await?;
-    shows(&site, 4, 4).await.context("after the upgrade")?;
+    let newest = newest(&site).await.context("after the upgrade")?;
+    shows(&site, newest, newest).await.context("after the upgrade")?;
     site.command(&["level", "pin", "2"]).await?;
-    shows(&site, 2, 4).await.context("with the pin")?;
+    shows(&site, 2, newest).await.context("with the pin")?;
     roll(&mut site, OLDER).await.context("the way back")?;
     shows(&site, 2, 2).await.context("after the way back")?;
     let nodes: Vec<u64> = (1..=FIRST).collect();
@@ -39,6 +40,14 @@ async fn roll(site: &mut Site, flags: &str) -> Result<()> {
         ensure!(level[0]["level"] == 2, "node {node} is back, others are to follow: {}", level[0]);
     }
     site.restart_with(leader, flags).await
+}
+
+/// The highest level that this build supports, which is above what the one before does.
+async fn newest(site: &Site) -> Result<u64> {
+    let shown = site.terminal.done(&["level", "show"]).await?;
+    let newest = shown[0]["members"][0]["supports"][1].as_u64().unwrap_or_default();
+    ensure!(newest > 2, "the newer build supports nothing new: {}", shown[0]);
+    Ok(newest)
 }
 
 /// Checks at which level the cluster is, and which one every node supports at most.
