@@ -95,7 +95,8 @@ const OURS: &[Ours] = &[
     Ours {
         package: "tripod-port",
         may: &["tripod-local", "tripod-proto"],
-        dev: &[],
+        // Both ends of a stream of calls are tried against each other.
+        dev: &["tripod-calls"],
         because: "how connections are accepted and left is the same for every protocol, and for agents",
     },
     Ours {
