@@ -42,7 +42,7 @@ fn keys() {
     for line in section.lines().filter(|line| line.contains("| tripod |")) {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         assert!(cells[5].parse::<u64>().unwrap() > 0, "no operations: {line}");
-        assert_eq!(cells[9], "0", "errors: {line}");
+        assert_eq!(cells[10], "0", "errors: {line}");
     }
     assert_eq!(section.matches("| tripod |").count(), 11, "{section}");
     assert_eq!(section.matches("ours on one stream |").count(), 3, "{section}");

@@ -211,7 +211,7 @@ async fn a_held_call_passes_between_nodes_with_and_without_streams_and_keeps_its
             true => Node::with_streams(&cluster, number),
             false => Node::start(&cluster, number),
         };
-        let (mut first, second) = (start(1), start(2));
+        let (mut first, mut second) = (start(1), start(2));
         let served = Served::of(&[&first, &second]);
         let mut client = served.client().await;
         for _ in 0..20 {
@@ -243,5 +243,6 @@ async fn a_held_call_passes_between_nodes_with_and_without_streams_and_keeps_its
         assert!(after.iter().all(|attempt| attempt.node == 2 && attempt.by_stream == has_streams[1]));
         let executions = cluster.executions("IncrementKeyValue");
         assert_eq!(executions, before + 10, "each once");
+        second.kill();
     }
 }

@@ -7,7 +7,8 @@ use tokio::time::{Instant, sleep};
 use tripod_gateway::{BeatSession, BeatSetId, Gateway, Options, SetBeat, SetWord};
 use tripod_state::ids::{DurationMs, TaskId};
 use tripod_state::job::{Poll, Spec};
-use tripod_state::task::Phase;
+use tripod_state::task::{self, Phase};
+use tripod_state::{Command, Fault};
 
 use crate::common::{HEARTBEAT_MS, Job, SERVICE, alive, job_of, life, spec};
 use crate::follower::Follower;
@@ -63,8 +64,12 @@ async fn a_word_keeps_those_alive_that_were_made_and_nobody_else() {
     assert!(is_connected(&job, 0).await && is_connected(&job, 1).await);
 
     let silent = Instant::now();
-    while is_connected(&job, 1).await {
-        assert_eq!(gateway.heartbeats_again(ID, Bytes::from_static(&[1])).await, SetWord::Same);
+    loop {
+        let word = gateway.heartbeats_again(ID, Bytes::from_static(&[1])).await;
+        if !is_connected(&job, 1).await {
+            break;
+        }
+        assert_eq!(word, SetWord::Same);
         sleep(TICKS).await;
         assert!(silent.elapsed() <= TIMEOUT + 3 * TICKS, "silence was not noticed");
     }
@@ -148,6 +153,9 @@ async fn a_life_that_is_over_is_not_kept_alive_by_its_set() {
 async fn under_a_suspicion_each_beat_is_told_by_itself() {
     let (gateway, _memory) = Gateway::in_memory();
     let job = pair_of(&gateway, Spec { poll: Poll::Release, ..spec(2) }).await;
+    // Who has asked for errors, and is to hear of them by its beats, is held while somebody is overdue.
+    let asks = Command::Task(task::Command::Poll { scope: job.scope, task: TaskId(0), wish: None });
+    assert_eq!(gateway.submit(asks).await.unwrap(), Err(Fault::PollReleased));
     assert_eq!(keep(&job).await, SetWord::Kept(SERVICE));
     assert_eq!(again(&job).await, SetWord::Same);
     sleep(TIMEOUT * 7 / 10).await;
