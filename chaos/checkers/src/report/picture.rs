@@ -255,7 +255,7 @@ mod tests {
         }
         let tags: std::collections::BTreeSet<&str> = document
             .descendants()
-            .filter(|node| node.is_element())
+            .filter(roxmltree::Node::is_element)
             .map(|node| node.tag_name().name())
             .collect();
         let known = ["line", "rect", "style", "svg", "text", "title"];

@@ -219,7 +219,7 @@ impl Engine {
                 Ok(()) => self.release(before.file_bytes),
                 // It takes its room until the next start, which takes the later one.
                 Err(error) => {
-                    tracing::warn!(%error, "a chunk that was put before stays until the next start")
+                    tracing::warn!(%error, "a chunk that was put before stays until the next start");
                 }
             }
         }
