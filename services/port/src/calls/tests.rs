@@ -196,7 +196,7 @@ impl Port {
         let mut client = self.silent().await;
         let hello = wire::Hello { session: "7".to_owned(), ..Default::default() };
         let paths = PATHS.iter().map(|path| (*path).to_owned()).collect();
-        client.send(wire::Frame { hello: Some(hello), paths, ..Default::default() });
+        client.send(&wire::Frame { hello: Some(hello), paths, ..Default::default() });
         client.hear().await;
         assert_eq!(client.granted, OPS_GRANTED);
         client
@@ -204,7 +204,7 @@ impl Port {
 }
 
 impl Client {
-    fn send(&self, frame: wire::Frame) {
+    fn send(&self, frame: &wire::Frame) {
         self.send_bytes(&frame.encode_to_vec());
     }
 
@@ -219,7 +219,7 @@ impl Client {
     }
 
     fn ops(&self, ops: Vec<wire::Op>) {
-        self.send(wire::Frame { ops, ..Default::default() });
+        self.send(&wire::Frame { ops, ..Default::default() });
     }
 
     /// Takes one frame, or the end.

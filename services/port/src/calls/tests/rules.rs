@@ -23,7 +23,7 @@ async fn what_breaks_the_rules_ends_the_stream_by_name() {
     ] {
         let port = Port::new();
         let client = port.open().await;
-        client.send(frame);
+        client.send(&frame);
         let (code, said) = client.end().await;
         assert!(code == Code::InvalidArgument && said.contains(named), "{said}");
         assert!(said.starts_with("T2213 calls-misused: "), "{said}");
@@ -175,14 +175,14 @@ async fn paths_of_which_nobody_knows_are_refused_as_their_calls_are_and_are_boun
         paths: paths.map(|number| format!("/no.Such/Method{number}")).collect(),
         ..Default::default()
     };
-    client.send(unknown(first..=last));
+    client.send(&unknown(first..=last));
     client.ops(vec![op(1, first, "a"), op(2, last, "b"), op(3, SAY, "c")]);
     for tag in [1, 2] {
         let answer = client.answer().await;
         assert_eq!((answer.tag, answer.code), (tag, Code::Unimplemented as i32));
     }
     assert_eq!(text(&client.answer().await), "c");
-    client.send(unknown(1..=1));
+    client.send(&unknown(1..=1));
     let (code, said) = client.end().await;
     assert!(code == Code::InvalidArgument && said.contains("256 paths"), "{said}");
 }
@@ -202,7 +202,7 @@ async fn a_hundred_streams_of_one_caller_are_refused_but_eight_which_go_on() {
     }
     assert_eq!(open.len(), STREAMS_MAX);
     for client in &mut open {
-        client.send(wire::Frame {
+        client.send(&wire::Frame {
             hello: Some(wire::Hello::default()),
             paths: PATHS.iter().map(|path| (*path).to_owned()).collect(),
             ops: Vec::new(),
