@@ -54,7 +54,8 @@ async fn is_connected(job: &Job, task: i32) -> bool {
 #[tokio::test(start_paused = true)]
 async fn a_word_keeps_those_alive_that_were_made_and_nobody_else() {
     let (gateway, _memory) = Gateway::in_memory_with(no_grace());
-    let job = pair(&gateway).await;
+    // Where tasks may come back, the death of one fails no other, and holds no beat of another.
+    let job = pair_of(&gateway, Spec { recoverable: true, ..spec(2) }).await;
     assert_eq!(keep(&job).await, SetWord::Kept(SERVICE));
     let start = Instant::now();
     while start.elapsed() < 3 * TIMEOUT {
@@ -152,6 +153,8 @@ async fn a_life_that_is_over_is_not_kept_alive_by_its_set() {
 #[tokio::test(start_paused = true)]
 async fn under_a_suspicion_each_beat_is_told_by_itself() {
     let (gateway, _memory) = Gateway::in_memory();
+    // The leader has begun its term, so that nobody is given its grace.
+    sleep(TICKS).await;
     let job = pair_of(&gateway, Spec { poll: Poll::Release, ..spec(2) }).await;
     // Who has asked for errors, and is to hear of them by its beats, is held while somebody is overdue.
     let asks = Command::Task(task::Command::Poll { scope: job.scope, task: TaskId(0), wish: None });
