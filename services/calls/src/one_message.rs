@@ -205,7 +205,7 @@ mod tests {
             assert_eq!((one.path(), &one.message[..]), ("/a.B/C", &b"ab"[..]));
             let options = one.options();
             assert_eq!(options.patience, Some(Duration::from_millis(250)));
-            assert_eq!(options.metadata.keys().map(|key| key.as_str()).collect::<Vec<_>>(), ["x-a"]);
+            assert_eq!(options.metadata.keys().map(http::HeaderName::as_str).collect::<Vec<_>>(), ["x-a"]);
             assert_eq!(drained(one.into_request()), b"\0\0\0\0\x02ab");
         }
     }

@@ -124,7 +124,7 @@ fn plain() -> CallOptions {
     CallOptions::default()
 }
 
-fn reply(tag: u32, message: impl prost::Message) -> wire::Answer {
+fn reply(tag: u32, message: &impl prost::Message) -> wire::Answer {
     wire::Answer { tag, message: message.encode_to_vec().into(), ..wire::Answer::default() }
 }
 
@@ -185,7 +185,7 @@ async fn calls_by_hundreds_go_by_few_frames() {
         let frame = conversation.frame().await;
         frames += 1;
         ops += frame.ops.len();
-        let answers = frame.ops.iter().map(|op| reply(op.tag, wire::GetResponse::default())).collect();
+        let answers = frame.ops.iter().map(|op| reply(op.tag, &wire::GetResponse::default())).collect();
         conversation.send(wire::Frame { answers, grant: 1, ..wire::Frame::default() }).await;
     }
     assert_eq!(tasks.join_all().await.len(), 200);
@@ -274,7 +274,7 @@ async fn a_stream_that_nobody_holds_is_ended_when_its_calls_are_answered() {
     let calling = stream.call(GET, Bytes::new(), &plain());
     drop(stream);
     conversation.frame().await;
-    conversation.answer(reply(1, wire::GetResponse::default())).await;
+    conversation.answer(reply(1, &wire::GetResponse::default())).await;
     assert!(calling.await.is_ok());
     conversation.to_client.closed().await;
 }
@@ -300,7 +300,7 @@ async fn a_generated_client_has_message_metadata_and_trailers_both_ways() {
     assert_eq!(said, [("x-raw-bin", "AP8"), ("x-tripod-job", "train")]);
     let metadata = vec![wire::Metadata { key: "x-tripod-leader".to_owned(), value: "b:1".to_owned() }];
     let found = wire::GetResponse { found: true, version: 3, ..wire::GetResponse::default() };
-    conversation.answer(wire::Answer { metadata, ..reply(op.tag, found) }).await;
+    conversation.answer(wire::Answer { metadata, ..reply(op.tag, &found) }).await;
     let op = conversation.frame().await.ops.remove(0);
     conversation.answer(stopping(op.tag)).await;
     let (answer, refused) = asked.await.unwrap();
