@@ -46,7 +46,7 @@ pub(crate) struct Options {
     /// Where to write everything [default: `dist` in cargo's target directory].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// A program that was built with `cargo build --release -p tripod` before; without it one is built.
+    /// A program that was built with `cargo build --profile dist -p tripod` before; without it one is built.
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
     /// Only these.

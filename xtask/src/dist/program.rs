@@ -16,14 +16,14 @@ const BINUTILS: &str = "it is a part of binutils: apt-get install binutils";
 /// What builds for an older glibc than this machine has, and where it comes from.
 const ZIG: &str = "python3 -m pip install cargo-zigbuild ziglang";
 
-/// Builds the program in release mode; for an older glibc than that of this machine, if one is named.
+/// Builds the program with the profile `dist`; for an older glibc than that of this machine, if one is named.
 ///
 /// # Errors
 /// The build failed, or what builds for another glibc is not there.
 pub(crate) fn build(older: Option<Glibc>) -> Result<PathBuf> {
     let Some(glibc) = older else {
-        cargo::run(cargo(&["build", "--release", "--locked", "--package", "tripod"]))?;
-        return Ok(target_dir()?.join("release/tripod"));
+        cargo::run(cargo(&["build", "--profile", "dist", "--locked", "--package", "tripod"]))?;
+        return Ok(target_dir()?.join("dist/tripod"));
     };
     let found = cargo(&["zigbuild", "--version"]).output();
     if !found.is_ok_and(|output| output.status.success()) {
@@ -31,8 +31,8 @@ pub(crate) fn build(older: Option<Glibc>) -> Result<PathBuf> {
     }
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let versioned = format!("{target}.{glibc}");
-    cargo::run(cargo(&["zigbuild", "--release", "--locked", "--package", "tripod", "--target", &versioned]))?;
-    Ok(target_dir()?.join(target).join("release/tripod"))
+    cargo::run(cargo(&["zigbuild", "--profile", "dist", "--locked", "--package", "tripod", "--target", &versioned]))?;
+    Ok(target_dir()?.join(target).join("dist/tripod"))
 }
 
 /// Writes the program without its symbols, and the symbols, into `out`; gives both files.
@@ -113,7 +113,7 @@ fn answer(command: &mut Command) -> Result<Vec<u8>> {
 /// It cannot be read.
 pub(crate) fn read(program: &Path) -> Result<Vec<u8>> {
     fs::read(program).with_context(|| {
-        format!("cannot read {}; to build it: cargo build --release -p tripod", program.display())
+        format!("cannot read {}; to build it: cargo build --profile dist -p tripod", program.display())
     })
 }
 
@@ -146,6 +146,6 @@ mod tests {
         let error = answer(Command::new(&program).arg("other")).unwrap_err().to_string();
         assert!(error.contains("other") && error.contains("no"), "{error}");
         let tree = read(&folder.path().join("missing")).unwrap_err().to_string();
-        assert!(tree.contains("cargo build --release -p tripod"), "{tree}");
+        assert!(tree.contains("cargo build --profile dist -p tripod"), "{tree}");
     }
 }
