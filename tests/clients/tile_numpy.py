@@ -274,20 +274,32 @@ def build(chance):
     return graph
 
 
+def products():
+    """Products with so many sums that each computes its own, of random numbers, whose sums depend on their order."""
+    tileables = []
+    for key, rows, columns, seed in ("a", 20, 26, 3), ("b", 26, 20, 4):
+        operator = {"op": "rand_uniform", "seed": seed, "low": 0, "high": 1, "shape": [rows, columns], "dtype": "f64",
+                    "chunks": 6}
+        tileables.append({"key": key, "operator": operator})
+    return [*tileables, {"key": "c", "operator": {"op": "matmul"}, "inputs": ["a", "b"]}]
+
+
 def compare_fused(arguments):
-    fused_steps = 0
+    graphs = [build(random.Random(f"{arguments.seed}/{at}")).tileables for at in range(arguments.graphs)]
+    fused_steps = sums = 0
     with chunk_graph.tiling(arguments.program) as tile, chunk_graph.tiling(arguments.program, fused=True) as fused:
-        for at in range(arguments.graphs):
-            tileables = build(random.Random(f"{arguments.seed}/{at}")).tileables
+        for at, tileables in enumerate([*graphs, products()]):
             whole, keys = fused(tileables), chunk_graph.last(tileables)
             steps = [node["operator"].get("steps", ()) for node in whole["nodes"]]
             fused_steps += sum(map(len, steps))
+            sums += sum(node["operator"]["op"] == "matmul_sum" for node in whole["nodes"])
             apart = dict(zip((one["key"] for one in tileables), chunk_graph.computed(tile(tileables)), strict=True))
             for key, is_ in zip(keys, chunk_graph.computed(whole), strict=True):
                 same = is_.dtype == apart[key].dtype and is_.shape == apart[key].shape
                 same = same and is_.tobytes() == apart[key].tobytes()
                 assert same, f"graph {at}, {key}:\n{is_}\nand not\n{apart[key]}\n{json.dumps(tileables)}"
     assert fused_steps > arguments.graphs, fused_steps
+    assert sums, "no sum computes its own products"
     print(f"{arguments.graphs} graphs with {fused_steps} steps of fused chunks are what they are without, bit for bit")
 
 

@@ -1,5 +1,9 @@
-//! Chains of chunks as one: what only one other chunk reads, and what that reads alone, need not be an object of its own.
-//! Nothing runs one after the other that could have run side by side, and no chunk has other elements than before.
+//! Several chunks as one: chains, sources that are made again for each reader, and sums of products. What only one other
+//! chunk reads, and what that reads alone, need not be an object of its own; nor need what is made of nothing sooner than it
+//! is read from a store. No chunk has other elements than before.
+
+mod products;
+mod sources;
 
 use crate::chunk::{ChunkGraph, ChunkId, ChunkKey, ChunkNode, ChunkOperator, Content, Step, Target};
 use crate::limits::{STEP_COLUMNS_MAX, STEPS_DATA_BYTES_MAX, STEPS_MAX, STEPS_WEIGHT_MAX};
@@ -8,6 +12,12 @@ use crate::limits::{STEP_COLUMNS_MAX, STEPS_DATA_BYTES_MAX, STEPS_MAX, STEPS_WEI
 /// whether they can be made at one place.
 #[must_use]
 pub fn fuse(graph: ChunkGraph, may_join: impl Fn(&ChunkKey, &ChunkKey) -> bool) -> ChunkGraph {
+    let graph = products::sum_in_one(graph, &may_join);
+    let graph = sources::repeat(graph, &may_join);
+    chains(graph, &may_join)
+}
+
+fn chains(graph: ChunkGraph, may_join: &impl Fn(&ChunkKey, &ChunkKey) -> bool) -> ChunkGraph {
     let is_read_once = read_once(&graph);
     let ChunkGraph { nodes, mut targets } = graph;
     let mut made: Vec<Option<ChunkNode>> = Vec::with_capacity(nodes.len());
@@ -29,14 +39,26 @@ pub fn fuse(graph: ChunkGraph, may_join: impl Fn(&ChunkKey, &ChunkKey) -> bool) 
 
 /// Of each chunk, whether one other reads it, once, and nobody else wants it.
 fn read_once(graph: &ChunkGraph) -> Vec<bool> {
+    let wanted = wanted(graph);
+    reads(graph).into_iter().zip(wanted).map(|(reads, is_wanted)| reads == 1 && !is_wanted).collect()
+}
+
+/// How often other chunks read each.
+fn reads(graph: &ChunkGraph) -> Vec<usize> {
     let mut reads = vec![0_usize; graph.nodes.len()];
     for ChunkId(input) in graph.nodes.iter().flat_map(|node| &node.inputs) {
         reads[*input] += 1;
     }
+    reads
+}
+
+/// Of each chunk, whether it is part of a target.
+fn wanted(graph: &ChunkGraph) -> Vec<bool> {
+    let mut wanted = vec![false; graph.nodes.len()];
     for ChunkId(chunk) in graph.targets.iter().flat_map(|target| &target.chunks) {
-        reads[*chunk] += 2;
+        wanted[*chunk] = true;
     }
-    reads.into_iter().map(|reads| reads == 1).collect()
+    wanted
 }
 
 /// Whether the two together are within the bounds of one chunk.
@@ -92,21 +114,21 @@ mod tests {
     use crate::tiling::{Helpers, tile};
 
     /// A graph of tensors, each of them with its operator as it is sent.
-    fn tiled(tileables: &serde_json::Value, targets: &[&str]) -> ChunkGraph {
+    pub(super) fn tiled(tileables: &serde_json::Value, targets: &[&str]) -> ChunkGraph {
         let graph: TileableGraph =
             serde_json::from_value(json!({"tileables": tileables, "targets": targets})).unwrap();
         tile(&graph, Helpers::Refused).unwrap()
     }
 
-    fn ones(key: &str, chunk: u64) -> serde_json::Value {
+    pub(super) fn ones(key: &str, chunk: u64) -> serde_json::Value {
         json!({"key": key, "operator": {"op": "ones", "shape": [4], "dtype": "f64", "chunks": chunk}})
     }
 
-    fn negative(key: &str, of: &str) -> serde_json::Value {
+    pub(super) fn negative(key: &str, of: &str) -> serde_json::Value {
         json!({"key": key, "operator": {"op": "unary", "function": "neg"}, "inputs": [of]})
     }
 
-    fn names(graph: &ChunkGraph) -> Vec<(String, Vec<usize>, usize)> {
+    pub(super) fn names(graph: &ChunkGraph) -> Vec<(String, Vec<usize>, usize)> {
         let steps = |node: &ChunkNode| match &node.operator {
             ChunkOperator::Fused { steps } => steps.len(),
             _ => 1,
@@ -126,7 +148,7 @@ mod tests {
 
     #[test]
     fn what_somebody_else_reads_or_wants_stays() {
-        let twice = json!([ones("a", 4), negative("b", "a"), negative("c", "a")]);
+        let twice = json!([ones("z", 4), negative("a", "z"), negative("b", "a"), negative("c", "a")]);
         let fused = fuse(tiled(&twice, &["b", "c"]), |_, _| true);
         assert_eq!(names(&fused).len(), 3, "two read it");
         let wanted = fuse(tiled(&json!([ones("a", 4), negative("b", "a")]), &["a", "b"]), |_, _| true);

@@ -46,6 +46,13 @@ pub const STEPS_WEIGHT_MAX: usize = 4_096;
 pub const STEPS_DATA_BYTES_MAX: usize = 256 << 10;
 /// Columns of a frame between steps: each step names them.
 pub const STEP_COLUMNS_MAX: usize = 64;
+/// Chunks that make a source again for themselves, instead of reading it from a store: about as many as cost no more than
+/// writing it, with its checksum, and reading it.
+pub const SOURCE_READERS_MAX: usize = 3;
+/// Products that one chunk computes and sums: each that is lost is computed again with all of them.
+pub const PRODUCTS_MAX: usize = 16;
+/// Sums that a graph must have for each to compute its own products: below it, workers would have nothing to do.
+pub const SUMS_MIN: usize = 8;
 /// How many partial results are merged at a time, along each reduced axis. It is part of what results mean: sums of
 /// fractions depend on it.
 pub const COMBINE_SIZE: usize = 4;

@@ -31,7 +31,16 @@ pub(crate) fn build(older: Option<Glibc>) -> Result<PathBuf> {
     }
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let versioned = format!("{target}.{glibc}");
-    cargo::run(cargo(&["zigbuild", "--profile", "dist", "--locked", "--package", "tripod", "--target", &versioned]))?;
+    cargo::run(cargo(&[
+        "zigbuild",
+        "--profile",
+        "dist",
+        "--locked",
+        "--package",
+        "tripod",
+        "--target",
+        &versioned,
+    ]))?;
     Ok(target_dir()?.join(target).join("dist/tripod"))
 }
 

@@ -103,6 +103,8 @@ pub enum ChunkOperator {
     Reshape,
 
     Matmul,
+    /// The sum of the products of each two inputs, from the first to the last.
+    MatmulSum,
     /// The sum of all inputs, from the first to the last.
     AddN,
     /// One step of a reduction. Several inputs are a grid, the last axis first, and are merged from the first to the last.

@@ -202,6 +202,10 @@ fn structural(
         }
         ChunkOperator::Reshape => arrays[0].reshaped(&known()),
         ChunkOperator::Matmul => arrays[0].matmul(&arrays[1], dtype),
+        ChunkOperator::MatmulSum => {
+            let products: Vec<_> = arrays.chunks(2).map(|pair| pair[0].matmul(&pair[1], dtype)).collect();
+            Dense::from_fn(&products[0].shape, dtype, |index| products.iter().map(|one| one.at(index)).sum())
+        }
         ChunkOperator::AddN => {
             Dense::from_fn(&arrays[0].shape, dtype, |index| arrays.iter().map(|array| array.at(index)).sum())
         }

@@ -16,4 +16,12 @@ def add_n(_node, inputs):
     return total
 
 
-OPERATORS = {"matmul": matmul, "add_n": add_n}
+def matmul_sum(_node, inputs):
+    """As `add_n` of the products of each two inputs, of which one is kept at a time."""
+    total = np.asarray(np.matmul(inputs[0], inputs[1]))
+    for left, right in zip(inputs[2::2], inputs[3::2]):
+        np.add(total, np.matmul(left, right), out=total)
+    return total
+
+
+OPERATORS = {"matmul": matmul, "matmul_sum": matmul_sum, "add_n": add_n}
