@@ -1,5 +1,7 @@
 //! Which crate may depend on which. The table is the policy: a new edge is a change of its own.
 
+mod pins;
+
 use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, bail};
@@ -388,6 +390,7 @@ pub(crate) fn check(metadata: &Value) -> Result<()> {
             wrong.extend(check_theirs(edge));
         }
     }
+    wrong.extend(pins::wrong(packages));
     if !wrong.is_empty() {
         bail!("dependencies against the layout:\n  {}", wrong.join("\n  "));
     }

@@ -15,6 +15,7 @@
 //! | `mutants` | small mistakes in a copy of the tree, and whether a test notices |
 //! | `clients` | Python environments with pinned releases of jaxlib and TensorFlow |
 //! | `dist` | what users install: tarball, packages, wheels, chart, image |
+//! | `site` | the documentation as a site |
 //! | `deploy` | tests of the files in `deploy/` |
 //! | `bench` | release builds beside their peers |
 //! | `cargo` | running cargo and others |
@@ -33,6 +34,7 @@ mod mutants;
 mod planted;
 mod report;
 mod rust_tests;
+mod site;
 mod soak;
 mod stage;
 mod test;
@@ -75,6 +77,8 @@ enum Task {
     Mutants(mutants::Options),
     /// Make what users install: a tarball, a Debian package, wheels, a chart and an image.
     Dist(dist::Options),
+    /// Make the documentation a site with search, in `target/site/book`, and follow its links.
+    Site(site::Options),
     /// Build in release mode and run a benchmark: `cargo xtask bench kv --vs-etcd`.
     Bench {
         /// Passed to `tripod-chaos bench`; those after `mars` to `services/python/bench/compare_mars.py`.
@@ -104,6 +108,7 @@ fn run(task: Task) -> Result<()> {
         Task::Planted(options) => planted::run(&options),
         Task::Mutants(options) => mutants::run(&options),
         Task::Dist(options) => dist::run(&options),
+        Task::Site(options) => site::run_site(&options),
         Task::Bench { arguments } => bench::bench(&arguments),
     }
 }

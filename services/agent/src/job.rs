@@ -123,9 +123,10 @@ impl Known {
         match wanted {
             Some(wanted) if wanted.tasks != tasks => Self::Another {
                 text: format!(
-                    "job `{name}` has {tasks} tasks, not {} as --tasks says; look at it with `tripod job show \
+                    "job `{name}` has {tasks} {}, not {} as --tasks says; look at it with `tripod job show \
                      {name}`, then leave --tasks out to use it as it is, choose another --job, or, if nobody \
                      needs it any more, `tripod job delete {name}`",
+                    if tasks == 1 { "task" } else { "tasks" },
                     wanted.tasks
                 ),
             },

@@ -43,6 +43,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Checks one address. tonic itself would accept a text without a port and fail much later.
 fn target(text: &str) -> Result<Endpoint, Error> {
     let bad = |why: &str| Error::Config(format!("endpoint `{text}` {why}; write it as HOST:PORT"));
+    if text.contains("://") {
+        return Err(bad("has a scheme"));
+    }
     let (host, port) = text.rsplit_once(':').ok_or_else(|| bad("has no port"))?;
     if host.is_empty() {
         return Err(bad("has no host"));
@@ -68,6 +71,7 @@ mod tests {
         assert_eq!(refusal(":7700"), "endpoint `:7700` has no host; write it as HOST:PORT");
         assert_eq!(refusal("a:0"), "endpoint `a:0` has no valid port; write it as HOST:PORT");
         assert_eq!(refusal("a:70000"), "endpoint `a:70000` has no valid port; write it as HOST:PORT");
+        assert_eq!(refusal("http://a:7700"), "endpoint `http://a:7700` has a scheme; write it as HOST:PORT");
         assert_eq!(refusal("a b:7700"), "endpoint `a b:7700` is no address; write it as HOST:PORT");
     }
 

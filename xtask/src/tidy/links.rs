@@ -25,7 +25,7 @@ fn broken(file: &File, read: impl Fn(&Path) -> Option<String>) -> Vec<String> {
     let mut wrong = Vec::new();
     for (index, line) in prose(&file.text).iter().enumerate() {
         for target in targets(line) {
-            if ELSEWHERE.iter().any(|begin| target.starts_with(begin)) {
+            if is_elsewhere(target) {
                 continue;
             }
             let (path, heading) = target.split_once('#').unwrap_or((target, ""));
@@ -42,8 +42,13 @@ fn broken(file: &File, read: impl Fn(&Path) -> Option<String>) -> Vec<String> {
     wrong
 }
 
+/// Whether a link leads out of the project.
+pub(crate) fn is_elsewhere(target: &str) -> bool {
+    ELSEWHERE.iter().any(|begin| target.starts_with(begin))
+}
+
 /// The lines of a page without its blocks of code and what is quoted.
-fn prose(text: &str) -> Vec<String> {
+pub(crate) fn prose(text: &str) -> Vec<String> {
     let mut is_code = false;
     let mut lines = Vec::new();
     for line in text.lines() {
@@ -56,12 +61,12 @@ fn prose(text: &str) -> Vec<String> {
 }
 
 /// Where the links of a line lead.
-fn targets(line: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn targets(line: &str) -> impl Iterator<Item = &str> {
     line.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target)
 }
 
 /// A path from the root, of a file that is named in another one.
-fn beside(page: &str, named: &str) -> PathBuf {
+pub(crate) fn beside(page: &str, named: &str) -> PathBuf {
     let mut path = PathBuf::from(page);
     path.pop();
     for part in Path::new(named).components() {

@@ -5,7 +5,7 @@ mod blanks;
 mod decisions;
 mod length;
 mod licence;
-mod links;
+pub(crate) mod links;
 pub(crate) mod mask;
 mod named;
 mod paths;

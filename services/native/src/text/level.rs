@@ -25,29 +25,33 @@ pub(crate) fn of_refusal(refusal: &Refusal) -> String {
         Refusal::Schedulers { needs, count, jobs } => {
             let first = jobs.first().map_or("JOB", |job| job.as_str());
             format!(
-                "T4405 level-held: {count} jobs have a scheduler of tasks and objects, which needs feature level \
-                 {needs}; such a job is deleted with `tripod job delete {first}`"
+                "T4405 level-held: {} a scheduler of tasks and objects, which needs feature level \
+                 {needs}; such a job is deleted with `tripod job delete {first}`",
+                jobs_of(*count)
             )
         }
         Refusal::Clusters { needs, count, jobs } => {
             let first = jobs.first().map_or("JOB", |job| job.as_str());
             format!(
-                "T4405 level-held: {count} jobs have a MindSpore cluster, which needs feature level {needs}; such a job \
-                 is deleted with `tripod job delete {first}`"
+                "T4405 level-held: {} a MindSpore cluster, which needs feature level {needs}; such a job \
+                 is deleted with `tripod job delete {first}`",
+                jobs_of(*count)
             )
         }
         Refusal::Scheduled { needs, count, jobs } => {
             let first = jobs.first().map_or("JOB", |job| job.as_str());
             format!(
-                "T4405 level-held: {count} jobs have tasks or workers with needs, cancelled tasks, described objects or \
-                 graphs, which need feature level {needs}; such a job is deleted with `tripod job delete {first}`"
+                "T4405 level-held: {} tasks or workers with needs, cancelled tasks, described objects or \
+                 graphs, which need feature level {needs}; such a job is deleted with `tripod job delete {first}`",
+                jobs_of(*count)
             )
         }
         Refusal::Sessions { needs, count, jobs } => {
             let first = jobs.first().map_or("JOB", |job| job.as_str());
             format!(
-                "T4405 level-held: {count} jobs have sessions of Mars, which need feature level {needs}; such a job is \
-                 deleted with `tripod job delete {first}`"
+                "T4405 level-held: {} sessions of Mars, which need feature level {needs}; such a job is \
+                 deleted with `tripod job delete {first}`",
+                jobs_of(*count)
             )
         }
         Refusal::Drained { needs, nodes } => {
@@ -61,10 +65,32 @@ pub(crate) fn of_refusal(refusal: &Refusal) -> String {
         Refusal::Notes { needs, count, jobs } => {
             let first = jobs.first().map_or("NAME", |name| name.as_str());
             format!(
-                "T4405 level-held: {count} jobs have a note, which needs feature level {needs}: {}; take each away \
+                "T4405 level-held: {} a note, which needs feature level {needs}: {}; take each away \
                  first: `tripod job note {first} ''`",
+                jobs_of(*count),
                 ids(jobs)
             )
         }
+    }
+}
+
+/// `1 job has`, `2 jobs have`.
+fn jobs_of(count: u64) -> String {
+    if count == 1 { "1 job has".to_owned() } else { format!("{count} jobs have") }
+}
+
+#[cfg(test)]
+mod tests {
+    use tripod_state::ids::FeatureLevel;
+
+    use super::*;
+
+    /// The number is that of the walk-through of a new operator.
+    #[test]
+    fn n32_one_job_is_not_called_several() {
+        let held =
+            |count| of_refusal(&Refusal::Schedulers { needs: FeatureLevel(3), count, jobs: Vec::new() });
+        assert!(held(1).starts_with("T4405 level-held: 1 job has a scheduler of "), "{}", held(1));
+        assert!(held(2).starts_with("T4405 level-held: 2 jobs have a scheduler of "), "{}", held(2));
     }
 }

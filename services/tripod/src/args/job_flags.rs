@@ -10,6 +10,7 @@ use tripod_state::limits::{HEARTBEAT_TIMEOUT_MS_MIN, TIMEOUT_MS_MAX};
 use crate::args::members::{Groups, Member};
 use crate::args::seconds::Seconds;
 use crate::failure::Failure;
+use crate::view::count;
 
 /// A job's parameters besides its number of tasks. Absent ones become the cluster's defaults.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
@@ -118,8 +119,8 @@ impl JobFlags {
             (Some(given), Some(groups)) if given != groups.tasks() => Err(Failure::new(
                 Code::FlagsConflict,
                 format!(
-                    "--members {groups} are {} tasks, and --tasks is {given}; leave one of the two out",
-                    groups.tasks()
+                    "--members {groups} are {}, and --tasks is {given}; leave one of the two out",
+                    count(groups.tasks(), "task")
                 ),
             )),
             (given, groups) => Ok(given.or(groups.map(Groups::tasks))),

@@ -14,6 +14,7 @@ use crate::cmd::status::ask_all;
 use crate::confirm::Consent;
 use crate::failure::Failure;
 use crate::output::{self, Format};
+use crate::settings::nearest;
 use crate::view::cluster::client_addresses;
 use crate::view::job::{self, JobView};
 use crate::view::job_ports::JobPortsView;
@@ -96,7 +97,9 @@ pub(crate) async fn run(command: JobCommand, global: &Global) -> Result<(), Fail
         JobCommand::Show { name, xds_bootstrap: false } => show(&client, &name, global).await,
         JobCommand::Show { name, xds_bootstrap: true } => bootstrap(&client, &name, global).await,
         JobCommand::Note { name, note } => {
-            client.jobs().note(&name, &note).await?;
+            if let Err(error) = client.jobs().note(&name, &note).await {
+                return Err(with_nearest(&client, &name, error).await);
+            }
             match global.format() {
                 Format::Json => Ok(output::json(&json!({ "job": name, "note": note }))?),
                 Format::Table => Ok(()),
@@ -108,7 +111,10 @@ pub(crate) async fn run(command: JobCommand, global: &Global) -> Result<(), Fail
                 existing(&client, &name).await?;
             }
             consent.to(format!("delete job `{name}` and everything in it")).await?;
-            Ok(client.jobs().delete(&name).await?)
+            match client.jobs().delete(&name).await {
+                Err(error) => Err(with_nearest(&client, &name, error).await),
+                Ok(()) => Ok(()),
+            }
         }
     }
 }
@@ -180,12 +186,31 @@ async fn show(client: &Client, name: &str, global: &Global) -> Result<(), Failur
 }
 
 async fn existing(client: &Client, name: &str) -> Result<wire::Job, Failure> {
-    client.jobs().get(name).await?.ok_or_else(|| {
-        Failure::new(
-            Code::JobUnknown,
-            format!("there is no job `{name}`; see the jobs with `tripod job list`"),
-        )
-    })
+    match client.jobs().get(name).await? {
+        Some(job) => Ok(job),
+        None => Err(unknown(client, name).await),
+    }
+}
+
+/// The failure of a call about a job: if there is no such job, with the one that may be meant.
+async fn with_nearest(client: &Client, name: &str, error: Error) -> Failure {
+    match error {
+        // After a lost answer it may have been there.
+        Error::Refused { reason, after_unknown: false, .. } if reason == "job-unknown" => {
+            unknown(client, name).await
+        }
+        error => error.into(),
+    }
+}
+
+/// That there is no such job, and which one may be meant.
+async fn unknown(client: &Client, name: &str) -> Failure {
+    // What cannot be listed is near to nothing: the failure stays that of the call.
+    let jobs = client.jobs().list().await.unwrap_or_default();
+    let near = nearest(name, jobs.iter().map(|job| job.name.as_str()));
+    let near = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
+    let text = format!("there is no job `{name}`; {near}see the jobs with `tripod job list`");
+    Failure::new(Code::JobUnknown, text)
 }
 
 /// Data is the JSON alone, so that a shell can put it into a variable; what to do with it is told beside.

@@ -11,6 +11,7 @@ use tripod_proto::code::Code;
 
 use crate::dev::Plan;
 use crate::failure::Failure;
+use crate::view::count;
 
 const CLUSTER_ID: &str = "cluster-id";
 const LAYOUT: &str = "layout.json";
@@ -62,10 +63,10 @@ impl Data {
             return Err(Failure::new(
                 Code::DevDirectory,
                 format!(
-                    "--data {} holds a cluster of {} nodes on port {}; start it with --nodes {} --port {}, or choose \
+                    "--data {} holds a cluster of {} on port {}; start it with --nodes {} --port {}, or choose \
                      another directory",
                     root.display(),
-                    known.nodes,
+                    count(known.nodes, "node"),
                     known.port,
                     known.nodes,
                     known.port

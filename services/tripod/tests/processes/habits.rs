@@ -96,6 +96,17 @@ fn what_cannot_be_brought_back_is_destroyed_only_after_a_yes() {
     let (code, told) = on_a_terminal(&dev, &["job", "delete", "train"], "yes\n");
     assert!(code == Some(1) && told.contains("T6101 job-unknown") && !told.contains("About to"), "{told}");
     dev.text(&["job", "create", "train", "--tasks", "1"]);
+    for misspelt in
+        [&["job", "show", "trian"][..], &["job", "note", "trian", "x"], &["job", "delete", "trian", "--yes"]]
+    {
+        let output = dev.run(misspelt);
+        let near = "T6101 job-unknown: there is no job `trian`; did you mean `train`? see the jobs with ";
+        assert!(
+            output.status.code() == Some(1) && stderr(&output).contains(near),
+            "{misspelt:?}: {}",
+            stderr(&output)
+        );
+    }
     dev.text(&["job", "delete", "train", "--yes"]);
     assert!(!there());
 

@@ -16,6 +16,7 @@ mod grow_and_shrink;
 mod page;
 mod page_text;
 mod parameter_server;
+mod pods;
 mod program;
 mod replace_dead_node;
 mod scale_mindspore_servers;

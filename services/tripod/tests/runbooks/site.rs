@@ -368,7 +368,7 @@ fn text(output: &Output) -> String {
 
 /// A part of the loopback network that is nobody else's, as the reserved ports are: its hosts listen at the ports of
 /// the pages.
-fn network_of(ports: &ReservedPorts) -> String {
+pub(crate) fn network_of(ports: &ReservedPorts) -> String {
     let [high, low] = ports.first().to_be_bytes();
     format!("127.{}.{low}.", NETWORKS + high)
 }
