@@ -15,12 +15,14 @@
 //! | `mutants` | small mistakes in a copy of the tree, and whether a test notices |
 //! | `clients` | Python environments with pinned releases of jaxlib and TensorFlow |
 //! | `dist` | what users install: tarball, packages, wheels, chart, image |
+//! | `clean_root` | a root over this machine's system, with nothing of ours in it |
 //! | `deploy` | tests of the files in `deploy/` |
 //! | `bench` | release builds beside their peers |
 //! | `cargo` | running cargo and others |
 
 mod bench;
 mod cargo;
+mod clean_root;
 mod clients;
 #[cfg(test)]
 mod deploy;
