@@ -15,6 +15,7 @@
 //! | `mutants` | small mistakes in a copy of the tree, and whether a test notices |
 //! | `clients` | Python environments with pinned releases of jaxlib and TensorFlow |
 //! | `dist` | what users install: tarball, packages, wheels, chart, image |
+//! | `newcomer` | README and tutorial, typed on a machine that has nothing but the wheels |
 //! | `clean_root` | a root over this machine's system, with nothing of ours in it |
 //! | `deploy` | tests of the files in `deploy/` |
 //! | `bench` | release builds beside their peers |
@@ -32,6 +33,7 @@ mod floors;
 mod fuzz;
 mod machine;
 mod mutants;
+mod newcomer;
 mod planted;
 mod report;
 mod rust_tests;
@@ -77,6 +79,8 @@ enum Task {
     Mutants(mutants::Options),
     /// Make what users install: a tarball, a Debian package, wheels, a chart and an image.
     Dist(dist::Options),
+    /// Install the wheels where nothing else is, and type README and tutorial there, word for word. Needs root.
+    Newcomer(newcomer::Options),
     /// Build in release mode and run a benchmark: `cargo xtask bench kv --vs-etcd`.
     Bench {
         /// Passed to `tripod-chaos bench`; those after `mars` to `services/python/bench/compare_mars.py`.
@@ -106,6 +110,7 @@ fn run(task: Task) -> Result<()> {
         Task::Planted(options) => planted::run(&options),
         Task::Mutants(options) => mutants::run(&options),
         Task::Dist(options) => dist::run(&options),
+        Task::Newcomer(options) => newcomer::run(&options),
         Task::Bench { arguments } => bench::bench(&arguments),
     }
 }
