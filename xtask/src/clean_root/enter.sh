@@ -19,6 +19,10 @@ for file in etc/resolv.conf etc/pip.conf etc/ssl/certs/ca-certificates.crt; do
     fi
 done
 
+# A machine knows its own name, which libraries look up.
+echo here > /proc/sys/kernel/hostname
+printf '127.0.0.1 localhost\n127.0.1.1 here\n' > "$new/etc/hosts"
+
 for entry in "$new"/* "$new/usr/local"; do
     if [ -d "$entry" ] && [ ! -L "$entry" ]; then
         case ${entry#"$new"/} in

@@ -75,7 +75,7 @@ impl CleanRoot {
     /// A program in it, with these variables. All its processes end with it.
     pub(crate) fn command(&self, network: Network, variables: &[(&str, &str)], program: &[&str]) -> Command {
         let mut command = Command::new("unshare");
-        command.args(["--mount", "--pid", "--fork", "--kill-child"]);
+        command.args(["--mount", "--uts", "--pid", "--fork", "--kill-child"]);
         if network == Network::Own {
             command.arg("--net");
         }
@@ -104,7 +104,7 @@ mod tests {
             return;
         }
         let script = "echo a > /etc/written; echo b > kept; ls -A /root /usr/local; command -v cargo; pwd; env; \
-                      ls -d /proc/[0-9]* | wc -l";
+                      getent hosts \"$(cat /proc/sys/kernel/hostname)\" || exit 1; ls -d /proc/[0-9]* | wc -l";
         let output = root.command(Network::Own, &[("WORD", "told")], &["sh", "-c", script]).output().unwrap();
         let told = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
@@ -114,6 +114,7 @@ mod tests {
             "{told}"
         );
         let processes: u32 = told.lines().last().unwrap().parse().unwrap();
+        assert!(told.contains("127.0.1.1 "), "it does not know its own name: {told}");
         assert!(processes <= 5, "processes of this machine are in it: {told}");
         assert_eq!(fs::read_to_string(folder.path().join("kept")).unwrap(), "b\n");
         assert!(!Path::new("/etc/written").exists());
