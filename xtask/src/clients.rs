@@ -141,6 +141,14 @@ impl MindSpore {
     }
 }
 
+/// The interpreter of the newest release of jaxlib, with gRPC and whatever else our Python packages need.
+///
+/// # Errors
+/// There is no environment of it below `folder`, and none can be made.
+pub(crate) fn newest(folder: &Path) -> Result<PathBuf> {
+    RELEASES[0].recipe().make(folder)
+}
+
 /// Which releases a run drives.
 #[derive(Debug, Clone)]
 pub(crate) struct Picked {

@@ -16,12 +16,15 @@
 //! | `clients` | Python environments with pinned releases of jaxlib and TensorFlow |
 //! | `dist` | what users install: tarball, packages, wheels, chart, image |
 //! | `site` | the documentation as a site |
+//! | `newcomer` | README and tutorial, typed on a machine that has nothing but the wheels |
+//! | `clean_root` | a root over this machine's system, with nothing of ours in it |
 //! | `deploy` | tests of the files in `deploy/` |
 //! | `bench` | release builds beside their peers |
 //! | `cargo` | running cargo and others |
 
 mod bench;
 mod cargo;
+mod clean_root;
 mod clients;
 #[cfg(test)]
 mod deploy;
@@ -31,6 +34,7 @@ mod floors;
 mod fuzz;
 mod machine;
 mod mutants;
+mod newcomer;
 mod planted;
 mod report;
 mod rust_tests;
@@ -79,6 +83,8 @@ enum Task {
     Dist(dist::Options),
     /// Make the documentation a site with search, in `target/site/book`, and follow its links.
     Site(site::Options),
+    /// Install the wheels where nothing else is, and type README and tutorial there, word for word. Needs root.
+    Newcomer(newcomer::Options),
     /// Build in release mode and run a benchmark: `cargo xtask bench kv --vs-etcd`.
     Bench {
         /// Passed to `tripod-chaos bench`; those after `mars` to `services/python/bench/compare_mars.py`.
@@ -109,6 +115,7 @@ fn run(task: Task) -> Result<()> {
         Task::Mutants(options) => mutants::run(&options),
         Task::Dist(options) => dist::run(&options),
         Task::Site(options) => site::run_site(&options),
+        Task::Newcomer(options) => newcomer::run(&options),
         Task::Bench { arguments } => bench::bench(&arguments),
     }
 }

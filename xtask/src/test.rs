@@ -12,7 +12,7 @@ use crate::clients::{Picked, SKIP_VARIABLE};
 use crate::report::{self, Report};
 use crate::rust_tests::{self, Which};
 use crate::stage::{self, Missing, Stage};
-use crate::{fuzz, machine, verify};
+use crate::{dist, fuzz, machine, verify};
 
 /// Seeds of the simulation, which take two or three minutes on two cores.
 const SEEDS: &str = "200";
@@ -48,7 +48,8 @@ pub(crate) struct Options {
     /// Leave the verify stages out.
     #[arg(long)]
     skip_verify: bool,
-    /// Run only this stage: one of machine, verify's, build, environments, rust, doctest, fuzz, clients, simulation, chaos.
+    /// Run only this stage: one of machine, verify's, build, environments, rust, doctest, fuzz, packages, clients, simulation,
+    /// chaos.
     #[arg(long)]
     only: Option<String>,
     /// Run only client tests whose name contains this text, or one of several.
@@ -109,6 +110,9 @@ fn stages(options: &Options, begun: Instant) -> Result<Vec<Stage>> {
     if !options.quick {
         stages.push(Stage::new("fuzz", || fuzz::fuzz(fuzz::SECONDS, turn().into(), &[])).needs(&["build"]));
     }
+    if !options.quick {
+        stages.push(Stage::new("packages", packages).needs(&["build", "environments"]));
+    }
     let seeds = if options.quick { SEEDS_QUICK } else { SEEDS };
     stages.push(Stage::new("simulation", || simulation(seeds)).needs(&["build"]).beside());
     let clients = options.clone();
@@ -130,6 +134,15 @@ pub(crate) fn turn() -> u32 {
 /// The same flags as the test runners use, so that nothing is compiled twice.
 fn build() -> Result<()> {
     cargo::run(cargo(&["build", "--workspace", "--all-targets"]))
+}
+
+/// What users install, of the program that all stages run, installed and used.
+fn packages() -> Result<()> {
+    if is_skipped() {
+        return Err(Missing(format!("{SKIP_VARIABLE}=1: no package was installed")).into());
+    }
+    let built = target_dir()?;
+    dist::check_packages(program(&built.join("debug"), "tripod")?, built.join("packages"))
 }
 
 /// With these seeds every fault that they know happens (a test of `chaos/src/scenario` pins it), so that no short run of

@@ -22,7 +22,7 @@ pub(crate) fn make(release: &Release) -> Result<Artefact> {
         bail!("{}: the program has version {}; write `{line}`", chart.display(), release.version);
     }
     let version = text.lines().find_map(|line| line.strip_prefix("version: ")).context("no `version:`")?;
-    let bytes = tree.tar_gz("tripod/", release.epoch_s)?;
+    let bytes = tree.tar_gz("tripod/", release.epoch_s, release.effort)?;
     Ok(Artefact { name: format!("tripod-chart-{version}.tgz"), bytes })
 }
 

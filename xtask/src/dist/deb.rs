@@ -30,8 +30,8 @@ pub(crate) fn make(release: &Release) -> Result<Artefact> {
     let control = control(release, &data)?;
     let members = [
         ("debian-binary", b"2.0\n".to_vec()),
-        ("control.tar.gz", control.tar_gz("", release.epoch_s)?),
-        ("data.tar.gz", data.tar_gz("", release.epoch_s)?),
+        ("control.tar.gz", control.tar_gz("", release.epoch_s, release.effort)?),
+        ("data.tar.gz", data.tar_gz("", release.epoch_s, release.effort)?),
     ];
     let mut builder = ar::Builder::new(Vec::new());
     for (name, bytes) in members {
@@ -40,8 +40,12 @@ pub(crate) fn make(release: &Release) -> Result<Artefact> {
         header.set_mtime(release.epoch_s);
         builder.append(&header, &bytes[..]).with_context(|| format!("cannot pack {name}"))?;
     }
-    let name = format!("tripod_{}_{}.deb", release.version, release.machine.debian());
-    Ok(Artefact { name, bytes: builder.into_inner()? })
+    Ok(Artefact { name: file_name(release), bytes: builder.into_inner()? })
+}
+
+/// `tripod_0.1.0_amd64.deb`.
+pub(crate) fn file_name(release: &Release) -> String {
+    format!("tripod_{}_{}.deb", release.version, release.machine.debian())
 }
 
 /// What is unpacked.
@@ -53,7 +57,7 @@ fn data(release: &Release) -> Result<Tree> {
         tree.add_file(path, &release.root.join("deploy/systemd").join(name))?;
     }
     for (path, entry) in release.man.iter() {
-        tree.add(format!("usr/share/man/man1/{path}.gz"), READ, gz(&entry.bytes)?);
+        tree.add(format!("usr/share/man/man1/{path}.gz"), READ, gz(&entry.bytes, release.effort)?);
     }
     tree.add("usr/share/bash-completion/completions/tripod", READ, release.completions.bash.clone());
     tree.add("usr/share/zsh/vendor-completions/_tripod", READ, release.completions.zsh.clone());

@@ -8,8 +8,10 @@
 //! | `tree` | files in memory, and as an archive that is the same each time |
 //! | `tarball`, `deb`, `wheel`, `chart`, `container` | the artefacts |
 //! | `sizes` | how large they are, and should be |
+//! | `check` | installs and uses them |
 
 pub(crate) mod chart;
+mod check;
 mod container;
 mod deb;
 mod glibc;
@@ -30,13 +32,15 @@ use clap::{Args, ValueEnum};
 use sha2::{Digest as _, Sha256};
 
 use self::glibc::Glibc;
-use self::release::{Artefact, Release};
+use self::release::{Artefact, Effort, Release};
 use self::sizes::Goal;
 use crate::cargo::{metadata, root, target_dir};
 
 /// The oldest glibc that a release must run with, unless another one is named: that of Debian 12, Ubuntu 22.04 and
 /// RHEL 9.
 const GLIBC: Glibc = Glibc(2, 34);
+/// No program needs a newer one: whatever this machine has will do for what is used here only.
+const ANY_GLIBC: Glibc = Glibc(u16::MAX, 0);
 /// The list of all files of a release with their hashes, as `sha256sum --check` reads it.
 const SUMS: &str = "SHA256SUMS";
 
@@ -56,6 +60,12 @@ pub(crate) struct Options {
     /// whatever this machine has.
     #[arg(long, value_name = "X.Y")]
     glibc: Option<Glibc>,
+    /// Then install tarball, package and wheels where nothing else of Tripod is, and kill the leader of a cluster of each.
+    #[arg(long)]
+    check: bool,
+    /// Compress as little as possible: packages that are to be used here, once.
+    #[arg(long)]
+    fast: bool,
 }
 
 /// A kind of artefact.
@@ -85,10 +95,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
     let release = prepare(options, &out)?;
     let mut lines = Vec::new();
-    for kind in
-        Kind::value_variants().iter().filter(|kind| options.only.is_empty() || options.only.contains(kind))
-    {
-        say(&format!("{} ...", kind.to_possible_value().context("every kind has a name")?.get_name()));
+    let wanted = |kind: &&Kind| options.only.is_empty() || options.only.contains(kind);
+    let kinds: Vec<Kind> = Kind::value_variants().iter().filter(wanted).copied().collect();
+    for kind in &kinds {
+        say(&format!("{} ...", kind.word()));
         lines.extend(kind.make(&release, &out)?);
     }
     fs::write(out.join(SUMS), sums(&out)?).with_context(|| format!("cannot write {SUMS}"))?;
@@ -98,10 +108,42 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         println!("{line}");
     }
     say(&format!("to check the files: cd {} && sha256sum --check {SUMS}", out.display()));
+    if options.check {
+        check::all(&release, &out, &kinds)?;
+    }
     Ok(())
 }
 
+/// Packs a program that was built for tests, and installs and uses what comes of it.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn check_packages(binary: PathBuf, out: PathBuf) -> Result<()> {
+    run(&Options { out: Some(out), binary: Some(binary), check: true, ..Options::of_tests() })
+}
+
+/// Makes the wheels of a program, or of one that is built now, into a folder.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn wheels(binary: Option<PathBuf>, out: PathBuf) -> Result<()> {
+    run(&Options { out: Some(out), binary, only: vec![Kind::Wheel], ..Options::of_tests() })
+}
+
+impl Options {
+    /// Of what is installed and used on this machine, and then thrown away.
+    fn of_tests() -> Self {
+        let only = vec![Kind::Tarball, Kind::Deb, Kind::Wheel];
+        Self { out: None, binary: None, only, glibc: Some(ANY_GLIBC), check: false, fast: true }
+    }
+}
+
 impl Kind {
+    /// As `--only` has it.
+    fn word(self) -> String {
+        self.to_possible_value().expect("none is hidden").get_name().to_owned()
+    }
+
     /// Makes it; gives a line about each file.
     fn make(self, release: &Release, out: &Path) -> Result<Vec<String>> {
         match self {
@@ -137,7 +179,7 @@ fn prepare(options: &Options, out: &Path) -> Result<Release> {
         Some(binary) => binary.clone(),
         None => {
             say("building the program, which takes minutes (--binary FILE takes one that is there) ...");
-            program::build(options.glibc)?
+            program::build(options.glibc.filter(|glibc| *glibc != ANY_GLIBC))?
         }
     };
     let needs = glibc::needs(&program::read(&built)?).with_context(|| built.display().to_string())?;
@@ -159,6 +201,7 @@ fn prepare(options: &Options, out: &Path) -> Result<Release> {
         man: program::manual(&built, &out.join(format!("{name}.man")))?,
         completions: program::completions(&built)?,
         root: root(),
+        effort: if options.fast { Effort::Least } else { Effort::Best },
     };
     // It is in every artefact.
     fs::remove_file(&stripped).with_context(|| format!("cannot remove {}", stripped.display()))?;

@@ -10,11 +10,14 @@ use super::glibc::{Glibc, Machine};
 use super::release::Completions;
 use super::tree::Tree;
 use crate::cargo::{self, cargo, shown, target_dir};
+use crate::venv::Recipe;
 
 /// What strips a program is a part of.
 const BINUTILS: &str = "it is a part of binutils: apt-get install binutils";
-/// What builds for an older glibc than this machine has, and where it comes from.
-const ZIG: &str = "python3 -m pip install cargo-zigbuild ziglang";
+/// What builds for an older glibc than this machine has: pinned, and got by pip.
+const ZIG: &str = "deploy/requirements-zig.txt";
+/// Versions of Python for which it is published.
+const ZIG_MINORS: &[u8] = &[13, 12, 11, 10, 9];
 
 /// Builds the program with the profile `dist`; for an older glibc than that of this machine, if one is named.
 ///
@@ -25,23 +28,30 @@ pub(crate) fn build(older: Option<Glibc>) -> Result<PathBuf> {
         cargo::run(cargo(&["build", "--profile", "dist", "--locked", "--package", "tripod"]))?;
         return Ok(target_dir()?.join("dist/tripod"));
     };
-    let found = cargo(&["zigbuild", "--version"]).output();
-    if !found.is_ok_and(|output| output.status.success()) {
-        bail!("no cargo-zigbuild here, which builds for an older glibc; to get it: {ZIG}");
-    }
+    let programs = zig().context("no cargo-zigbuild, which builds for an older glibc")?;
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let versioned = format!("{target}.{glibc}");
-    cargo::run(cargo(&[
-        "zigbuild",
-        "--profile",
-        "dist",
-        "--locked",
-        "--package",
-        "tripod",
-        "--target",
-        &versioned,
-    ]))?;
+    let mut build =
+        cargo(&["zigbuild", "--profile", "dist", "--locked", "--package", "tripod", "--target", &versioned]);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let places = std::iter::once(programs).chain(std::env::split_paths(&path));
+    build.env("PATH", std::env::join_paths(places).context("PATH cannot be made longer")?);
+    cargo::run(build)?;
     Ok(target_dir()?.join(target).join("dist/tripod"))
+}
+
+/// Where `cargo-zigbuild` and zig are, in an environment of Python that is made if it is missing.
+fn zig() -> Result<PathBuf> {
+    let recipe = Recipe {
+        name: "venv-zig".to_owned(),
+        pins: Vec::new(),
+        from_source: None,
+        requirements: ZIG.to_owned(),
+        probe: "import ziglang",
+        minors: ZIG_MINORS,
+    };
+    let python = recipe.make(&target_dir()?.join("clients"))?;
+    Ok(python.parent().context("an interpreter lies in a folder")?.to_owned())
 }
 
 /// Writes the program without its symbols, and the symbols, into `out`; gives both files.

@@ -22,6 +22,26 @@ pub(crate) struct Release {
     pub(crate) completions: Completions,
     /// The root of the project, whose texts and files of deployment go with it.
     pub(crate) root: PathBuf,
+    pub(crate) effort: Effort,
+}
+
+/// How hard packages are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effort {
+    /// As a release is: everybody who downloads it gains.
+    Best,
+    /// For a package that is unpacked once, here, and thrown away.
+    Least,
+}
+
+impl Effort {
+    /// As zlib counts it.
+    pub(crate) fn level(self) -> u8 {
+        match self {
+            Self::Best => 9,
+            Self::Least => 1,
+        }
+    }
 }
 
 /// Scripts for shells.
@@ -64,5 +84,6 @@ pub(crate) fn sample() -> Release {
         man,
         completions: Completions { bash: b"bash".to_vec(), zsh: b"zsh".to_vec(), fish: b"fish".to_vec() },
         root: crate::cargo::root(),
+        effort: Effort::Best,
     }
 }

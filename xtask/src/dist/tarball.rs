@@ -25,8 +25,13 @@ pub(crate) fn make(release: &Release) -> Result<Artefact> {
     tree.add_file("server.toml", &release.root.join("docs/server.toml"))?;
     tree.add_folder("deploy", &release.root.join("deploy"))?;
     let name = release.full_name();
-    let bytes = tree.tar_gz(&format!("{name}/"), release.epoch_s)?;
-    Ok(Artefact { name: format!("{name}.tar.gz"), bytes })
+    let bytes = tree.tar_gz(&format!("{name}/"), release.epoch_s, release.effort)?;
+    Ok(Artefact { name: file_name(release), bytes })
+}
+
+/// `tripod-0.1.0-linux-x86_64.tar.gz`.
+pub(crate) fn file_name(release: &Release) -> String {
+    format!("{}.tar.gz", release.full_name())
 }
 
 #[cfg(test)]

@@ -8,6 +8,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use flate2::{Compression, GzBuilder};
 
+use super::release::Effort;
+
 /// The mode of a file that is read.
 pub(crate) const READ: u32 = 0o644;
 /// The mode of a file that is run, and of a folder.
@@ -85,7 +87,7 @@ impl Tree {
     ///
     /// # Errors
     /// A path is too long for an archive.
-    pub(crate) fn tar_gz(&self, top: &str, epoch_s: u64) -> Result<Vec<u8>> {
+    pub(crate) fn tar_gz(&self, top: &str, epoch_s: u64, effort: Effort) -> Result<Vec<u8>> {
         let mut builder = tar::Builder::new(Vec::new());
         for folder in self.folders() {
             let mut header = header(tar::EntryType::Directory, RUN, 0, epoch_s);
@@ -98,7 +100,7 @@ impl Tree {
             let path = format!("{top}{path}");
             builder.append_data(&mut header, &path, &entry.bytes[..]).with_context(|| path.clone())?;
         }
-        gz(&builder.into_inner()?)
+        gz(&builder.into_inner()?, effort)
     }
 
     /// Every folder above a file, with `/` behind it.
@@ -126,8 +128,8 @@ fn header(kind: tar::EntryType, mode: u32, size: u64, epoch_s: u64) -> tar::Head
 ///
 /// # Errors
 /// Memory is no place where writing fails; the encoder may.
-pub(crate) fn gz(bytes: &[u8]) -> Result<Vec<u8>> {
-    let mut encoder = GzBuilder::new().write(Vec::new(), Compression::best());
+pub(crate) fn gz(bytes: &[u8], effort: Effort) -> Result<Vec<u8>> {
+    let mut encoder = GzBuilder::new().write(Vec::new(), Compression::new(effort.level().into()));
     encoder.write_all(bytes)?;
     Ok(encoder.finish()?)
 }
@@ -160,9 +162,9 @@ mod tests {
         let mut tree = Tree::default();
         tree.add("share/b", READ, "two");
         tree.add("bin/a", RUN, "one");
-        let bytes = tree.tar_gz("top/", 17).unwrap();
-        assert_eq!(bytes, tree.tar_gz("top/", 17).unwrap());
-        assert_ne!(bytes, tree.tar_gz("top/", 18).unwrap());
+        let bytes = tree.tar_gz("top/", 17, Effort::Best).unwrap();
+        assert_eq!(bytes, tree.tar_gz("top/", 17, Effort::Best).unwrap());
+        assert_ne!(bytes, tree.tar_gz("top/", 18, Effort::Best).unwrap());
         let found: Vec<_> = un_tar_gz(&bytes)
             .into_iter()
             .map(|(path, mode, time_s, bytes)| (path, mode, time_s, String::from_utf8(bytes).unwrap()))

@@ -9,7 +9,7 @@
 //! | `until-done` | again until it succeeds |
 //! | `fails` | it must end with exit code 1 |
 //!
-//! A block of kind `text` behind them is what they print, as [`crate::screen`] compares it.
+//! A block of kind `text` behind them is what they print, as `screen` compares it.
 
 /// Where a block is typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,14 +12,13 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
 use self::project::Project;
-use super::release::{Artefact, Release};
+use super::release::{Artefact, Effort, Release};
 use super::tree::{READ, RUN, Tree};
 
-/// The package that has the program, and its folder, which may hold a module of Python beside it.
+/// The package that has the program, and its folder, which holds a module of Python beside it.
 const PROGRAM: (&str, &str) = ("tripod", "services/python-tripod");
 /// Drivers and workers, and their folder.
 const RAY: &str = "services/python";
-const SUMMARY: &str = "A coordinator for distributed machine-learning jobs without a single point of failure";
 const LICENCES: [&str; 2] = ["LICENSE", "NOTICE"];
 /// Of a wheel that runs wherever Python does.
 const EVERYWHERE: &str = "py3-none-any";
@@ -33,20 +32,12 @@ pub(crate) fn make(release: &Release) -> Result<Vec<Artefact>> {
 }
 
 fn program(release: &Release) -> Result<Artefact> {
-    let (name, folder) = PROGRAM;
-    let folder = release.root.join(folder);
+    let folder = release.root.join(PROGRAM.1);
+    let project = Project::read(&folder)?;
     let mut tree = Tree::default();
-    let project = if folder.join("pyproject.toml").is_file() {
-        tree.add_folder("", &folder.join("src"))?;
-        Project::read(&folder)?
-    } else {
-        let readme = release.root.join("README.md");
-        let text =
-            std::fs::read_to_string(&readme).with_context(|| format!("cannot read {}", readme.display()))?;
-        Project::of_program(name, &release.version, SUMMARY, text)
-    };
+    tree.add_folder("", &folder.join("src"))?;
     let scripts = format!("{}-{}.data/scripts", project.file_name(), project.version);
-    tree.add(format!("{scripts}/tripod"), RUN, release.program.clone());
+    tree.add(format!("{scripts}/{}", PROGRAM.0), RUN, release.program.clone());
     pack(release, &project, tree, &tag(release))
 }
 
@@ -89,7 +80,7 @@ fn pack(release: &Release, project: &Project, mut tree: Tree, tag: &str) -> Resu
     tree.add(format!("{info}/WHEEL"), READ, wheel(tag)?);
     let record = format!("{info}/RECORD");
     let lines: String = tree.iter().map(|(path, entry)| line(path, &entry.bytes)).collect();
-    let bytes = zipped(&tree, &record, &format!("{lines}{record},,\n"))?;
+    let bytes = zipped(&tree, &record, &format!("{lines}{record},,\n"), release.effort)?;
     Ok(Artefact { name: format!("{name}-{tag}.whl"), bytes })
 }
 
@@ -108,12 +99,12 @@ fn line(path: &str, bytes: &[u8]) -> String {
 
 /// The files, and the list of them as the last one. They have the time that zip begins with: who installs a wheel gives
 /// its files a time of his own.
-fn zipped(tree: &Tree, record: &str, lines: &str) -> Result<Vec<u8>> {
+fn zipped(tree: &Tree, record: &str, lines: &str, effort: Effort) -> Result<Vec<u8>> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     let options = |mode: u32| {
         SimpleFileOptions::default()
             .compression_method(CompressionMethod::Deflated)
-            .compression_level(Some(9))
+            .compression_level(Some(effort.level().into()))
             .last_modified_time(DateTime::default())
             .unix_permissions(mode)
     };

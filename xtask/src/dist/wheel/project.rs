@@ -5,6 +5,24 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use toml::{Table, Value};
 
+/// What `[project]` may say. A wheel says all of it; what stands there besides would be lost without a word.
+const KNOWN: [&str; 12] = [
+    "name",
+    "version",
+    "description",
+    "readme",
+    "license",
+    "license-files",
+    "requires-python",
+    "dependencies",
+    "classifiers",
+    "optional-dependencies",
+    "scripts",
+    "urls",
+];
+/// The licence of everything that is ours, which tests of the tree hold against each `pyproject.toml`.
+const LICENCE: &str = "Apache-2.0";
+
 /// The metadata of a package.
 #[derive(Debug)]
 pub(super) struct Project {
@@ -12,6 +30,9 @@ pub(super) struct Project {
     pub(super) name: String,
     pub(super) version: String,
     summary: String,
+    classifiers: Vec<String>,
+    /// Pages elsewhere, by what they are.
+    urls: Vec<(String, String)>,
     requires_python: String,
     requires: Vec<String>,
     /// What more it needs for a part of it, by the name of that.
@@ -22,20 +43,6 @@ pub(super) struct Project {
 }
 
 impl Project {
-    /// Of a package that is nothing but a program.
-    pub(super) fn of_program(name: &str, version: &str, summary: &str, readme: String) -> Self {
-        Self {
-            name: name.to_owned(),
-            version: version.to_owned(),
-            summary: summary.to_owned(),
-            requires_python: ">=3.9".to_owned(),
-            requires: Vec::new(),
-            extras: Vec::new(),
-            scripts: Vec::new(),
-            readme,
-        }
-    }
-
     /// Reads it from a folder of the project.
     ///
     /// # Errors
@@ -52,24 +59,31 @@ impl Project {
     fn parse(text: &str, readme: String) -> Result<Self> {
         let table: Table = text.parse().context("no TOML")?;
         let project = table.get("project").and_then(Value::as_table).context("no [project]")?;
+        if let Some(key) = project.keys().find(|key| !KNOWN.contains(&key.as_str())) {
+            bail!("a wheel would not have `{key}` of [project]: add it to xtask/src/dist/wheel/project.rs");
+        }
         let word = |key: &str| {
             let value = project.get(key).and_then(Value::as_str);
             value.map(str::to_owned).with_context(|| format!("[project] has no `{key}`"))
         };
         let tables = |key: &str| project.get(key).and_then(Value::as_table).into_iter().flatten();
         let extras = tables("optional-dependencies").map(|(extra, list)| Ok((extra.clone(), texts(list)?)));
-        let scripts = tables("scripts").map(|(name, function)| {
-            let function = function.as_str().with_context(|| format!("script `{name}` is no text"))?;
-            Ok((name.clone(), function.to_owned()))
-        });
+        let pairs = |key: &'static str| {
+            tables(key).map(move |(name, value)| {
+                let value = value.as_str().with_context(|| format!("`{name}` of {key} is no text"))?;
+                Ok((name.clone(), value.to_owned()))
+            })
+        };
         Ok(Self {
             name: word("name")?,
             version: word("version")?,
             summary: word("description")?,
+            classifiers: project.get("classifiers").map_or(Ok(Vec::new()), texts)?,
+            urls: pairs("urls").collect::<Result<_>>()?,
             requires_python: word("requires-python")?,
             requires: project.get("dependencies").map_or(Ok(Vec::new()), texts)?,
             extras: extras.collect::<Result<_>>()?,
-            scripts: scripts.collect::<Result<_>>()?,
+            scripts: pairs("scripts").collect::<Result<_>>()?,
             readme,
         })
     }
@@ -95,9 +109,11 @@ impl Project {
             format!("Name: {}", self.name),
             format!("Version: {}", self.version),
             format!("Summary: {}", self.summary),
-            "License-Expression: Apache-2.0".to_owned(),
+            format!("License-Expression: {LICENCE}"),
         ];
         lines.extend(licences.iter().map(|licence| format!("License-File: {licence}")));
+        lines.extend(self.classifiers.iter().map(|classifier| format!("Classifier: {classifier}")));
+        lines.extend(self.urls.iter().map(|(what, url)| format!("Project-URL: {what}, {url}")));
         lines.push(format!("Requires-Python: {}", self.requires_python));
         lines.extend(self.requires.iter().map(|requirement| format!("Requires-Dist: {requirement}")));
         for (extra, requirements) in &self.extras {
@@ -134,10 +150,13 @@ mod tests {
         description = "A thing"
         requires-python = ">=3.9"
         dependencies = ["grpcio>=1.60", "other>=1", "other-thing>=2"]
+        classifiers = ["Typing :: Typed", "Topic :: System :: Clustering"]
         [project.optional-dependencies]
         fast = ["numpy>=2"]
         [project.scripts]
         do-it = "some.thing:main"
+        [project.urls]
+        Documentation = "https://example.org/docs"
     "#;
 
     #[test]
@@ -150,7 +169,11 @@ mod tests {
         for line in [
             "Name: some-thing",
             "Version: 1.2",
+            "License-Expression: Apache-2.0",
             "License-File: LICENSE",
+            "Classifier: Typing :: Typed",
+            "Classifier: Topic :: System :: Clustering",
+            "Project-URL: Documentation, https://example.org/docs",
             "Requires-Dist: grpcio>=1.60",
             "Requires-Dist: other-thing>=2",
             "Requires-Dist: other==3.4",
@@ -167,5 +190,12 @@ mod tests {
     fn what_is_missing_is_named() {
         let error = Project::parse("[project]\nname = \"x\"\n", String::new()).unwrap_err().to_string();
         assert!(error.contains("`version`"), "{error}");
+    }
+
+    #[test]
+    fn what_a_wheel_would_lose_is_refused() {
+        let text = TEXT.replace("requires-python", "maintainers = []\n        requires-python");
+        let error = Project::parse(&text, String::new()).unwrap_err().to_string();
+        assert!(error.contains("`maintainers`"), "{error}");
     }
 }

@@ -64,6 +64,13 @@ fn the_program_is_for_systems_with_its_glibc_and_the_packages_need_it() {
     let metadata = text(&of_ray, "tripod_ray-0.1.0.dist-info/METADATA");
     assert!(metadata.lines().any(|line| line == "Requires-Dist: tripod==0.1.0"), "{metadata}");
     assert!(of_ray.contains_key("tripod_ray/descriptors.bin"), "messages are missing");
+    let of_tripod = text(&of_program, "tripod-0.1.0.dist-info/METADATA");
+    for (metadata, classifier) in
+        [(&metadata, "Topic :: Scientific/Engineering"), (&of_tripod, "Topic :: System :: Clustering")]
+    {
+        let line = format!("Classifier: {classifier}");
+        assert!(metadata.lines().any(|found| found == line), "{line} is not in\n{metadata}");
+    }
     assert!(of_ray.contains_key("tripod_mars/__init__.py"));
 
     let again = make(&release).unwrap();
