@@ -1,6 +1,6 @@
 //! Proposals of a follower travel to the leader, one hop, in batches. The first goes at once; what is
-//! queued while it is under way goes together in the next one, unless there is so much of it that a
-//! message of its own is worth its cost. Batches under way may overtake each other, so each says which one of its connection
+//! queued while it is under way goes together in the next one, unless there is so much of it, in number or in bytes, that
+//! a message of its own is worth its cost. Batches under way may overtake each other, so each says which one of its connection
 //! it is, and the leader appends them in that order: commands enter the log in the order in which they were proposed here,
 //! as long as the same node leads.
 //!
@@ -41,6 +41,9 @@ const IN_FLIGHT_MAX: usize = 8;
 /// tasks that arrive at a barrier one by one would otherwise cost all nodes a message and a flush each,
 /// and the last of them would pass later.
 const WORTH_A_BATCH: usize = 32;
+/// Bytes of commands that make one worth sending, however few they are: a message costs little beside them, and all nodes
+/// would wait for their work until the batch before is applied.
+const WORTH_A_BATCH_BYTES: usize = 512 << 10;
 /// How long a deposed leader may still answer for what it was sent.
 const DEPOSED_GRACE: Duration = Duration::from_secs(1);
 
@@ -160,7 +163,7 @@ impl Task {
             return Some(place);
         }
         let mut prompt = std::pin::pin!(self.prompt.clone().acquire_owned());
-        while self.next.len() < WORTH_A_BATCH {
+        while !self.is_worth_a_batch() {
             let room = BATCH_MAX - self.next.len();
             tokio::select! {
                 biased;
@@ -169,6 +172,12 @@ impl Task {
             }
         }
         None
+    }
+
+    /// Whether what is waiting is worth a message although another one is under way.
+    fn is_worth_a_batch(&self) -> bool {
+        let bytes = || self.next.iter().map(|job| job.payload.len()).sum::<usize>();
+        self.next.len() >= WORTH_A_BATCH || bytes() >= WORTH_A_BATCH_BYTES
     }
 
     /// The longest allowed prefix of what is waiting, without those whose callers are gone.
@@ -453,6 +462,28 @@ mod tests {
             let refused = newer.unwrap_err().to_string();
             assert!(refused.contains("needs feature level 2 and was not sent so"), "{refused}");
             done(first);
+            cluster.stop().await;
+        });
+    }
+
+    #[test]
+    fn large_commands_do_not_wait_for_the_answer_to_the_batch_before() {
+        once(async || {
+            let cluster = Cluster::start(3).await;
+            let link = cluster.node(cluster.follower().await).node().link.clone();
+            let (_queue, jobs) = mpsc::channel(1);
+            // The place of what is prompt is taken.
+            let (in_flight, prompt) = (Arc::new(Semaphore::new(1)), Arc::new(Semaphore::new(0)));
+            let mut task = Task { jobs, next: Vec::new(), link, connection: None, in_flight, prompt };
+            let sized = |bytes: usize| {
+                let payload = vec![0; bytes].into();
+                Job { payload, needs: level::FIRST, done: oneshot::channel().0 }
+            };
+            task.next.push(sized(WORTH_A_BATCH_BYTES - 1));
+            let gathered = tokio::time::timeout(DEPOSED_GRACE, task.gather()).await;
+            assert!(gathered.is_err(), "what is small waits");
+            task.next.push(sized(1));
+            assert!(task.gather().await.is_none(), "and goes without the place when there is enough of it");
             cluster.stop().await;
         });
     }

@@ -9,13 +9,18 @@ pub(crate) use tripod_state::mars::{
     Answer, Chunk, ChunkView, Column, Command, Counts, Decision, Definition, Digest, Graph, GraphError,
     GraphKind, GraphName, GraphNo, GraphState, GraphView, Input, MutableEntry, MutableNo, MutableState,
     MutableView, Options, Part, Place, Refusal, Request, Scalar, SealOrder, SessionView, Tileable,
-    TileableKind, TileableView, arrange, limits, mutable_chunk_numbers,
+    TileableKind, TileableView, arrange, key_says_index, limits, mutable_chunk_numbers,
 };
 pub(crate) use tripod_state::ray::Needs;
 pub(crate) use tripod_state::ray::ids::ObjectId;
 pub(crate) use tripod_state::ray::limits::RESOURCE_MILLI_MAX;
 
 use crate::chunk_keys::ChunkKeys;
+
+/// What a client asks, as it is replicated.
+pub(crate) fn asks(scope: Scope, request_id: String, request: Request) -> tripod_state::Command {
+    tripod_state::Command::Mars(Command::Ask { scope, request_id, request })
+}
 
 /// Whether a job has sessions, or has had some.
 pub(crate) fn has_sessions(state: &State, job: JobId) -> bool {

@@ -3,10 +3,10 @@
 use bytes::Bytes;
 use tonic::Status;
 use tonic::metadata::{MetadataMap, MetadataValue};
-use tripod_gateway::{Consistency, Gateway, JobBinding};
+use tripod_gateway::{Consistency, Gateway, JobBinding, Outage};
 use tripod_proto::mars::v1 as pb;
 use tripod_proto::metadata;
-use tripod_state::{Answer, Command, Scope, State};
+use tripod_state::{Answer, Command, Reply, Scope, State};
 use tripod_tile::Helpers;
 
 use crate::chunk_keys::ChunkKeys;
@@ -53,7 +53,12 @@ impl Front {
 
     /// Replicates a command and gives its answer.
     pub(crate) async fn submit(&self, command: Command) -> Result<Answer, Status> {
-        match status::answer(self.gateway().submit(command).await) {
+        self.told(self.gateway().submit(command).await).await
+    }
+
+    /// What became of a command, as its client is told.
+    pub(crate) async fn told(&self, reply: Result<Reply, Outage>) -> Result<Answer, Status> {
+        match status::answer(reply) {
             Err(outage) if status::is_outage(&outage) => Err(self.led(outage).await),
             answered => answered,
         }

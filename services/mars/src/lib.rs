@@ -29,7 +29,7 @@
 //! | `front` | the way from a call to the gateway and back |
 //! | `domain` | the state's words and questions, in one place |
 //! | `graph` | graphs as clients send them, to chunks |
-//! | `submit` | whole graphs and graphs in parts, to commands |
+//! | `submit`, `parts` | whole graphs and graphs in parts, to commands; several commands of one graph |
 //! | `tiling` | turns on threads |
 //! | `hold` | calls that wait and watch |
 //! | `cluster`, `figures` | who schedules and computes, and how full stores are |
@@ -56,6 +56,7 @@ mod limits;
 mod manners;
 mod mutable;
 mod oversize;
+mod parts;
 mod service;
 mod status;
 mod submit;

@@ -15,8 +15,13 @@ pub(crate) const CHUNK_ARGUMENT_BYTES_MAX: usize = 1 << 20;
 /// Bytes of an operator's name.
 pub(crate) const OPERATOR_BYTES_MAX: usize = 256;
 
-/// Bytes of one command of a graph that is submitted in several: applying one takes a fraction of a second.
-pub(crate) const COMMAND_BYTES: u64 = 16 << 20;
+/// Bytes of a graph that is submitted in one command: a few round trips less. Some twenty thousand chunks.
+pub(crate) const WHOLE_BYTES: u64 = 4 << 20;
+/// Bytes of each command of one that is submitted in several. All nodes write and apply the first of them while the next ones
+/// are made and sent, and no other command waits behind one for longer than some milliseconds.
+pub(crate) const COMMAND_BYTES: u64 = 1 << 20;
+/// Commands of one graph that are proposed and not answered: half of what the calls of a node may propose at a time.
+pub(crate) const COMMANDS_UNDER_WAY: usize = 8;
 
 /// Graphs that are tiled at a time on a node. Each takes a thread, and memory for a million chunks.
 pub(crate) const TILINGS_MAX: usize = 4;

@@ -5,17 +5,15 @@ use bytes::Bytes;
 use tonic::Status;
 use tripod_gateway::Consistency;
 use tripod_proto::mars::v1 as pb;
-use tripod_state::{Answer as AnyAnswer, Command, Scope};
+use tripod_state::{Answer as AnyAnswer, Scope};
 
 use crate::deadline::length;
-use crate::domain::{
-    self, Answer, Chunk, DurationMs, Graph, GraphName, GraphState, Input, Options, Part, Request, Tileable,
-    limits,
-};
+use crate::domain::{self, Answer, Digest, DurationMs, GraphName, GraphState, Options, Request, limits};
 use crate::encode;
 use crate::front::{Front, joined};
 use crate::graph::{Plan, Planned, Source, Wanted};
-use crate::limits::{COMMAND_BYTES, PART_BYTES_MAX};
+use crate::limits::PART_BYTES_MAX;
+use crate::parts::{Cut, cut};
 use crate::status;
 
 /// A call that submits a graph, whichever kind it is.
@@ -27,6 +25,13 @@ pub(crate) struct Submission<N> {
     pub(crate) part: Option<pb::GraphPart>,
     pub(crate) target_keys: Vec<String>,
     pub(crate) options: Option<pb::GraphOptions>,
+}
+
+/// A graph as it is put into the log.
+struct Ready {
+    digest: Digest,
+    targets: Vec<String>,
+    content: Cut,
 }
 
 /// What became of a graph.
@@ -63,8 +68,12 @@ impl Front {
         };
         let wanted =
             Wanted { target_keys: call.target_keys, options: call.options, helpers: self.shared.helpers };
-        let plan = self.shared.turns.work(scope.job, &graph.session, move || N::plan(nodes, wanted)).await?;
-        let submitted = self.commit(scope, call.request_id, graph, options, plan).await?;
+        let work = move || {
+            let Plan { digest, content, targets } = N::plan(nodes, wanted)?;
+            Ok(Ready { digest, targets, content: cut(content) })
+        };
+        let ready = self.shared.turns.work(scope.job, &graph.session, work).await?;
+        let submitted = self.commit(scope, call.request_id, graph, options, ready).await?;
         Ok(self.submitted(&submitted))
     }
 
@@ -109,28 +118,24 @@ impl Front {
         request_id: String,
         graph: GraphName,
         options: Options,
-        plan: Plan,
+        ready: Ready,
     ) -> Result<Submitted, Status> {
-        let Plan { digest, content, targets } = plan;
-        let mut parts = parts(content);
-        if parts.len() <= 1 {
-            let content = parts.pop().map(|part| part.content).unwrap_or_default();
-            let request = Request::Submit { graph, digest, options, targets, content };
-            return submitted(self.ask(scope, request_id, request).await?).map(|(_, submitted)| submitted);
-        }
+        let Ready { digest, targets, content } = ready;
+        let parts = match content {
+            Cut::Whole(content) => {
+                let request = Request::Submit { graph, digest, options, targets, content };
+                let answer = self.ask(scope, request_id, request).await?;
+                return submitted(answer).map(|(_, submitted)| submitted);
+            }
+            Cut::Parts(parts) => parts,
+        };
         // The key says which graph it is: one that is begun again with the same bytes is the same.
         let begin = Request::Begin { graph: graph.clone(), digest, options, targets };
         let (draft, begun) = submitted(self.ask(scope, String::new(), begin).await?)?;
         if begun.state != GraphState::Preparing {
             return Ok(begun);
         }
-        for part in parts {
-            let add = Request::Add { graph: graph.clone(), draft, part };
-            match self.ask(scope, String::new(), add).await? {
-                Answer::Done => {}
-                other => return Err(status::unexpected(&other)),
-            }
-        }
+        self.add_parts(scope, &graph, draft, parts).await?;
         let commit = Request::Commit { graph, draft };
         submitted(self.ask(scope, String::new(), commit).await?).map(|(_, submitted)| submitted)
     }
@@ -142,8 +147,7 @@ impl Front {
         request_id: String,
         request: Request,
     ) -> Result<Answer, Status> {
-        let command = Command::Mars(domain::Command::Ask { scope, request_id, request });
-        match self.submit(command).await? {
+        match self.submit(domain::asks(scope, request_id, request)).await? {
             AnyAnswer::Mars(answer) => Ok(answer),
             other => Err(status::unexpected(&other)),
         }
@@ -174,93 +178,9 @@ fn options(message: Option<&pb::GraphOptions>) -> Result<Options, Status> {
     })
 }
 
-/// A graph as parts, each of which fits a command.
-fn parts(content: Graph) -> Vec<Part> {
-    let mut cut = Cut::default();
-    for chunk in content.chunks {
-        cut.room(weight_of_chunk(&chunk));
-        cut.part.content.chunks.push(chunk);
-    }
-    for tileable in content.tileables {
-        cut.room(weight_of_tileable(&tileable));
-        cut.part.content.tileables.push(tileable);
-    }
-    cut.parts.push(cut.part);
-    cut.parts
-}
-
-#[derive(Default)]
-struct Cut {
-    parts: Vec<Part>,
-    part: Part,
-    bytes: u64,
-}
-
-impl Cut {
-    /// Begins another part if so much more has no place in this one.
-    fn room(&mut self, bytes: u64) {
-        let content = &self.part.content;
-        let is_full = content.chunks.len() as u64 >= limits::COMMAND_CHUNKS_MAX
-            || self.bytes.saturating_add(bytes) > COMMAND_BYTES;
-        if is_full && !(content.chunks.is_empty() && content.tileables.is_empty()) {
-            let next = Part {
-                chunks_before: self.part.chunks_before + content.chunks.len() as u64,
-                tileables_before: self.part.tileables_before + content.tileables.len() as u64,
-                content: Graph::default(),
-            };
-            self.parts.push(std::mem::replace(&mut self.part, next));
-            self.bytes = 0;
-        }
-        self.bytes = self.bytes.saturating_add(bytes);
-    }
-}
-
-/// What stands around everything, roughly.
-const AROUND: u64 = 64;
-
-fn weight_of_chunk(chunk: &Chunk) -> u64 {
-    let texts = chunk.key.len() + chunk.argument.len();
-    let names: usize = chunk.needs.named_milli.keys().map(|name| name.len() + 16).sum();
-    let numbers = 8 * (chunk.index.len() + chunk.shape.len());
-    AROUND + (texts + names + numbers) as u64 + weight_of_inputs(&chunk.inputs)
-}
-
-fn weight_of_tileable(tileable: &Tileable) -> u64 {
-    let columns: usize = tileable.columns.iter().map(|column| column.name.len() + 16).sum();
-    let splits: usize = tileable.nsplits.iter().map(|axis| 8 + 8 * axis.len()).sum();
-    let texts = tileable.key.len() + tileable.name.len();
-    AROUND + (texts + columns + splits) as u64 + weight_of_inputs(&tileable.chunks)
-}
-
-fn weight_of_inputs(inputs: &[Input]) -> u64 {
-    let weight = |input: &Input| match input {
-        Input::Chunk(_) => 8,
-        Input::Session(key) => 16 + key.len() as u64,
-    };
-    inputs.iter().map(weight).sum()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn chunk(key: &str, bytes: usize) -> Chunk {
-        Chunk { key: key.to_owned(), argument: vec![0; bytes].into(), ..Chunk::default() }
-    }
-
-    #[test]
-    fn a_small_graph_is_one_part_and_a_large_one_is_cut_in_its_order() {
-        let small = Graph { chunks: vec![chunk("a", 10), chunk("b", 10)], tileables: Vec::new() };
-        assert_eq!(parts(small.clone()).len(), 1);
-        assert_eq!(parts(small)[0].content.chunks.len(), 2);
-        assert_eq!(parts(Graph::default()).len(), 1);
-
-        let each = usize::try_from(COMMAND_BYTES).unwrap() / 2;
-        let large = ["a", "b", "c"].map(|key| chunk(key, each)).to_vec();
-        let cut = parts(Graph { chunks: large, tileables: Vec::new() });
-        let told: Vec<_> = cut.iter().map(|part| (part.chunks_before, part.content.chunks.len())).collect();
-        assert_eq!(told, [(0, 1), (1, 1), (2, 1)]);
-    }
 
     #[test]
     fn times_that_are_none_are_not_said_and_wrong_ones_are_refused() {

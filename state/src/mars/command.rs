@@ -149,6 +149,34 @@ pub struct Chunk {
     pub is_retryable: bool,
 }
 
+impl Chunk {
+    /// How many bytes a command says about it, roughly: those of [`super::limits::COMMAND_BYTES_MAX`].
+    #[must_use]
+    pub fn said_bytes(&self) -> u64 {
+        let lists = 8 * (self.index.len() + self.shape.len()) + said_of_inputs(&self.inputs);
+        let named: usize = self.needs.named_milli.keys().map(|name| 16 + name.len()).sum();
+        (64 + self.key.len() + self.argument.len() + lists + named) as u64
+    }
+}
+
+impl Tileable {
+    /// The same of a tileable.
+    #[must_use]
+    pub fn said_bytes(&self) -> u64 {
+        let columns: usize = self.columns.iter().map(|column| 16 + column.name.len()).sum();
+        let splits: usize = self.nsplits.iter().map(|axis| 8 + 8 * axis.len()).sum();
+        (64 + self.key.len() + self.name.len() + columns + splits + said_of_inputs(&self.chunks)) as u64
+    }
+}
+
+fn said_of_inputs(inputs: &[Input]) -> usize {
+    let of = |input: &Input| match input {
+        Input::Chunk(_) => 8,
+        Input::Session(key) => 12 + key.len(),
+    };
+    inputs.iter().map(of).sum()
+}
+
 /// What a chunk is made from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Input {

@@ -75,7 +75,7 @@ impl Graph {
         let work = Work { argument, inputs: places, needs, is_retryable, operation: None };
         let (text, suffix) = Suffix::split(&key);
         let text = shared.text(&mut self.tables, text);
-        let says_so = index.is_empty() || suffix.numbers().is_some_and(|numbers| numbers == index);
+        let says_so = index.is_empty() || suffix.says(&index);
         let index = if says_so { NONE } else { shared.index(&mut self.tables, &index) };
         let shape = shared.shape(&mut self.tables, &shape);
         let meta = ChunkMeta {
@@ -159,22 +159,6 @@ impl Graph {
 
 /// How much a command says, roughly.
 fn said(content: &Content) -> u64 {
-    let of_inputs = |inputs: &[Input]| -> usize {
-        let of = |input: &Input| match input {
-            Input::Chunk(_) => 8,
-            Input::Session(key) => 12 + key.len(),
-        };
-        inputs.iter().map(of).sum()
-    };
-    let chunks = content.chunks.iter().map(|chunk| {
-        let lists = 8 * (chunk.index.len() + chunk.shape.len()) + of_inputs(&chunk.inputs);
-        let named: usize = chunk.needs.named_milli.keys().map(|name| 16 + name.len()).sum();
-        64 + chunk.key.len() + chunk.argument.len() + lists + named
-    });
-    let tileables = content.tileables.iter().map(|tileable| {
-        let columns: usize = tileable.columns.iter().map(|column| 16 + column.name.len()).sum();
-        let splits: usize = tileable.nsplits.iter().map(|axis| 8 + 8 * axis.len()).sum();
-        64 + tileable.key.len() + tileable.name.len() + columns + splits + of_inputs(&tileable.chunks)
-    });
-    chunks.chain(tileables).fold(0, |sum: u64, bytes| sum.saturating_add(bytes as u64))
+    let chunks = content.chunks.iter().map(Chunk::said_bytes);
+    chunks.chain(content.tileables.iter().map(Tileable::said_bytes)).fold(0, u64::saturating_add)
 }

@@ -46,6 +46,13 @@ impl Suffix {
         }
     }
 
+    /// Whether these are its numbers.
+    pub(crate) fn says(&self, index: &[u64]) -> bool {
+        let Self::Index { dims, numbers } = self else { return false };
+        let numbers = numbers.iter().take(usize::from(*dims)).map(|number| u64::from(*number));
+        numbers.eq(index.iter().copied())
+    }
+
     /// Whether it is as [`Self::split`] gives it.
     pub(crate) fn is_canonical(&self) -> bool {
         match self {
@@ -71,6 +78,12 @@ impl fmt::Display for Suffix {
             }
         }
     }
+}
+
+/// Whether the key of a chunk says its index, as `KEY:1.0` does: then a command need not say it, too.
+#[must_use]
+pub fn key_says_index(key: &str, index: &[u64]) -> bool {
+    Suffix::split(key).1.says(index)
 }
 
 impl ChunkKey {
@@ -133,6 +146,22 @@ mod tests {
         assert_eq!(Suffix::split("a:1.0"), ("a", Suffix::Index { dims: 2, numbers: [1, 0, 0, 0] }));
         assert_eq!(Suffix::split("a~7"), ("a", Suffix::Number(7)));
         assert_eq!(Suffix::split("a~07"), ("a~07", Suffix::Nothing));
+    }
+
+    #[test]
+    fn a_key_says_the_index_that_is_read_from_it_and_no_other() {
+        assert!(key_says_index("a:1.0", &[1, 0]) && key_says_index("a:4294967295", &[u64::from(u32::MAX)]));
+        let others: [(&str, &[u64]); 6] = [
+            ("a:1.0", &[1]),
+            ("a:1.0", &[]),
+            ("a:01", &[1]),
+            ("a~1", &[1]),
+            ("a:4294967296", &[1 << 32]),
+            ("a:1.2.3.4.5", &[1, 2, 3, 4, 5]),
+        ];
+        for (key, index) in others {
+            assert!(!key_says_index(key, index), "{key} {index:?}");
+        }
     }
 
     #[test]

@@ -76,6 +76,7 @@ pub use command::{
 };
 pub use graph::{Counts, GraphError, GraphState};
 pub use ids::{GraphKind, GraphName, GraphNo, MutableNo, Name, Place, SessionNo};
+pub use key::key_says_index;
 pub use mutable::MutableState;
 pub use query_mutables::{mutable_chunk_key, mutable_chunk_numbers};
 pub use refusal::Refusal;

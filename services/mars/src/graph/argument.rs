@@ -9,7 +9,7 @@ use tripod_tile::{ChunkNode, Content, DType};
 /// How an operator is written begins so, and goes on with its name.
 const BEGINS: &[u8] = b"{\"op\":\"";
 /// Bytes that most payloads fit.
-const PAYLOAD_BYTES: usize = 160;
+const PAYLOAD_BYTES: usize = 96;
 
 /// The node as a value.
 pub(super) fn argument(node: &pb::ChunkNode) -> Bytes {
@@ -41,9 +41,10 @@ pub(super) fn message(node: ChunkNode, keys: Vec<String>) -> pb::ChunkNode {
     }
 }
 
-/// The operator's name; and how the chunk is made, as an object of JSON. One buffer: there may be a million chunks.
+/// The operator's name; and how the chunk is made, as an object of JSON. What the message says itself is left out, extents
+/// and the type of a tensor: there may be a million chunks, and all nodes keep what is written here. One buffer each.
 fn payload(node: &ChunkNode) -> (String, Vec<u8>) {
-    const PLAIN: &str = "an operator, a content and extents have no keys but texts";
+    const PLAIN: &str = "an operator and a content have no keys but texts";
     let mut payload = Vec::with_capacity(PAYLOAD_BYTES);
     payload.extend_from_slice(br#"{"operator":"#);
     let begin = payload.len();
@@ -51,10 +52,10 @@ fn payload(node: &ChunkNode) -> (String, Vec<u8>) {
     let behind = payload.get(begin..).and_then(|operator| operator.strip_prefix(BEGINS)).unwrap_or_default();
     let name = behind.split(|byte| *byte == b'"').next().unwrap_or_default();
     let name = String::from_utf8_lossy(name).into_owned();
-    payload.extend_from_slice(br#","content":"#);
-    serde_json::to_writer(&mut payload, &node.content).expect(PLAIN);
-    payload.extend_from_slice(br#","extents":"#);
-    serde_json::to_writer(&mut payload, &node.extents).expect(PLAIN);
+    if dtype_of(&node.content) == pb::ElementType::Unspecified {
+        payload.extend_from_slice(br#","content":"#);
+        serde_json::to_writer(&mut payload, &node.content).expect(PLAIN);
+    }
     payload.push(b'}');
     (name, payload)
 }
@@ -80,7 +81,7 @@ pub(super) fn dtype_of_elements(dtype: DType) -> pb::ElementType {
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
-    use tripod_tile::{ChunkKey, ChunkOperator, Extent, Scalar};
+    use tripod_tile::{ChunkKey, ChunkOperator, Column, ColumnType, Extent, Scalar};
 
     use super::*;
 
@@ -96,16 +97,24 @@ mod tests {
         }
     }
 
-    /// What stands in a chunk's own form stands here, under the same names.
+    /// What stands in a chunk's own form stands here, under the same names, or the message has it.
     #[test]
     fn a_payload_is_the_node_as_it_is_written_without_what_the_message_has() {
-        let node = node();
-        let (name, payload) = payload(&node);
+        let (name, payload) = payload(&node());
         assert_eq!(name, "full");
-        let mut whole = serde_json::to_value(&node).unwrap();
-        let whole = whole.as_object_mut().unwrap();
-        whole.retain(|key, _| ["operator", "content", "extents"].contains(&key.as_str()));
-        assert_eq!(serde_json::from_slice::<Value>(&payload).unwrap(), json!(whole));
+        let expected = json!({"operator": {"op": "full", "value": "0.5"}});
+        assert_eq!(serde_json::from_slice::<Value>(&payload).unwrap(), expected);
+    }
+
+    #[test]
+    fn what_is_no_tensor_says_in_its_payload_what_it_is() {
+        let partial = ChunkNode { content: Content::Partial, ..node() };
+        let payload = |node: &ChunkNode| serde_json::from_slice::<Value>(&payload(node).1).unwrap();
+        assert_eq!(payload(&partial)["content"], json!("partial"));
+        let columns = vec![Column { name: "price".to_owned(), dtype: ColumnType::F64 }];
+        let frame = ChunkNode { content: Content::Frame(columns), ..node() };
+        assert_eq!(payload(&frame)["content"], json!({"frame": [{"name": "price", "dtype": "f64"}]}));
+        assert_eq!(message(frame, Vec::new()).shape.unwrap().extents, [4, 2], "extents are the message's");
     }
 
     #[test]

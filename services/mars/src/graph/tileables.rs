@@ -1,7 +1,6 @@
 //! A graph of tileables: decoded, and tiled.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use tonic::Status;
 use tripod_proto::mars::v1 as pb;
@@ -134,7 +133,7 @@ fn made(sent: pb::ChunkNode, inputs: Vec<Input>, element_type: u8, beside: &Besi
         );
         return Err(status::invalid(&text));
     }
-    let index = if says(&sent.key, &sent.index) { Vec::new() } else { sent.index };
+    let index = if domain::key_says_index(&sent.key, &sent.index) { Vec::new() } else { sent.index };
     Ok(Chunk {
         needs: beside.of_chunk(&sent.key),
         key: sent.key,
@@ -146,22 +145,6 @@ fn made(sent: pb::ChunkNode, inputs: Vec<Input>, element_type: u8, beside: &Besi
         is_retryable: true,
     })
 }
-
-/// Whether the state sees the index in the key: then it need not keep it.
-fn says(key: &str, index: &[u64]) -> bool {
-    if !(1..=KEY_DIMS_MAX).contains(&index.len()) {
-        return false;
-    }
-    let mut numbers = String::new();
-    for (axis, at) in index.iter().enumerate() {
-        // A text takes whatever is written to it.
-        let _ = write!(numbers, "{}{at}", if axis == 0 { "" } else { "." });
-    }
-    key.rsplit_once(':').is_some_and(|(_, told)| told == numbers)
-}
-
-/// Numbers in a key that the state reads as an index.
-const KEY_DIMS_MAX: usize = 4;
 
 fn tileable_of(target: Target, inputs: &[Input], beside: &Beside) -> domain::Tileable {
     let extent =

@@ -25,11 +25,16 @@ def through(value):
 
 
 def encoded(op, content, extents=(), data=b"", **attributes):
-    """A node's bytes. `content` is the name of a type, `partial`, or a list of pairs of name and type: a frame."""
+    """A node's bytes, as nodes of the cluster write them. `content` is the name of a type, `partial`, or a list of pairs of
+    name and type: a frame."""
     message = ChunkNode(key="k", op_type=op, data=data)
-    message.payload = json.dumps(
-        {"operator": {"op": op, **attributes}, "content": described(content), "extents": list(extents)}
-    ).encode()
+    message.shape.extents.extend(extent if isinstance(extent, int) else -1 for extent in extents)
+    payload = {"operator": {"op": op, **attributes}}
+    if isinstance(content, str) and content in dtypes.BY_NAME:
+        message.dtype = dtypes.NUMBERS[content]
+    else:
+        payload["content"] = described(content)
+    message.payload = json.dumps(payload).encode()
     return message.SerializeToString()
 
 

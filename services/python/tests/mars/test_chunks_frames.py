@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import unittest
+import unittest.mock
 
 import numpy as np
 
@@ -95,19 +96,32 @@ class Files(unittest.TestCase):
             self.read("a,b\n1,2\n1,2,3\n", [("b", "i64")])
 
     def test_a_file_of_parquet_needs_pyarrow(self):
+        # What stands for a module that is not there.
+        with unittest.mock.patch.dict(sys.modules, {"pyarrow": None}):
+            with self.assertRaisesRegex(RuntimeError, "UNIMPLEMENTED: operator read_frame of parquet"):
+                run("read_frame", [("a", "i64")], format="parquet", data=b"PAR1")
+
+    def test_columns_of_a_file_of_parquet_have_the_types_that_the_graph_says(self):
         try:
             import pyarrow
             from pyarrow import parquet
         except ImportError:
-            with self.assertRaisesRegex(RuntimeError, "UNIMPLEMENTED: operator read_frame of parquet"):
-                run("read_frame", [("a", "i64")], format="parquet", data=b"PAR1")
-            return
-        values = {"t": ["a", None], "b": [True, None], "i": [1, None], "f": [0.5, None]}
-        sink = pyarrow.BufferOutputStream()
-        parquet.write_table(pyarrow.table(values), sink)
+            raise unittest.SkipTest("no pyarrow") from None
+
+        def file(rows):
+            sink = pyarrow.BufferOutputStream()
+            parquet.write_table(rows, sink)
+            return sink.getvalue().to_pybytes()
+
+        values = {"t": ["a", None, ""], "b": [True, None, False], "i": [1, None, -3], "f": [0.5, None, 2.0]}
         columns = [("f", "f32"), ("t", "text"), ("i", "i32"), ("b", "bool")]
-        is_ = run("read_frame", columns, format="parquet", data=sink.getvalue().to_pybytes())
+        is_ = run("read_frame", columns, format="parquet", data=file(pyarrow.table(values)))
         self.assertEqual(values, table(is_))
+        nothing = run("read_frame", columns, format="parquet", data=file(pyarrow.table(values).slice(0, 0)))
+        self.assertEqual({"f": [], "t": [], "i": [], "b": []}, table(nothing))
+        # A number that does not fit is no other number.
+        with self.assertRaises(pyarrow.ArrowInvalid):
+            run("read_frame", [("i", "i32")], format="parquet", data=file(pyarrow.table({"i": [2**40]})))
 
 
 class Groups(unittest.TestCase):

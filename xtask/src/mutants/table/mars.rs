@@ -105,6 +105,14 @@ pub(super) const ROWS: &[Mutant] = &[
         tests: STATE,
     },
     Mutant {
+        name: "parts-without-a-bound",
+        promise: "Of one graph a few commands are proposed and not answered, however large it is.",
+        file: "services/mars/src/parts.rs",
+        original: &["while early.is_empty() && under_way.len() < COMMANDS_UNDER_WAY {"],
+        replacement: &["while early.is_empty() {"],
+        tests: MARS,
+    },
+    Mutant {
         name: "sealed-for-one-chunk-only",
         promise: "A store that has heard that an epoch is over takes nothing more in it, to any chunk of the tileable.",
         file: "services/chunk-data/src/look_up.rs",
