@@ -108,7 +108,41 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("mindspore", "`cargo xtask test`: half a minute of it"),
     ("mars", "`cargo xtask test`: half a minute of it"),
     ("mindspore-dynamic", "`cargo xtask test`: half a minute of `mindspore`"),
+    ("upgrade", "nodes_and_agents_of_two_builds_keep_every_promise"),
 ];
+
+/// Names the program of the build before; without it this build takes its own place, on the data of the one before.
+const BEFORE: &str = "TRIPOD_BEFORE";
+
+#[test]
+fn nodes_and_agents_of_two_builds_keep_every_promise() {
+    let before = std::env::var_os(BEFORE).map_or_else(|| find_tripod().unwrap(), PathBuf::from);
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("upgrade");
+    let arguments = ["upgrade", "--seed", "1", "--minutes", "0.3", "--before", before.to_str().unwrap()];
+    let output = run(&arguments, &out);
+    if output.status.code() != Some(0) {
+        let kept = folder.keep();
+        panic!("kept in {}: {}", kept.display(), error_text(&output));
+    }
+    let report = report(&out);
+    assert_eq!(report["verdict"], "passed");
+    let upgraded = report["checks"].as_array().unwrap().iter().find(|check| check["checker"] == "upgrade");
+    assert!(upgraded.is_some(), "the gang behind agents was judged: {report}");
+    let figures = report["figures"].to_string();
+    assert!(figures.contains("barriers passed"), "{figures}");
+}
+
+#[test]
+fn a_build_to_upgrade_from_is_named_for_an_upgrade_and_for_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = run(&["upgrade"], &folder.path().join("without"));
+    assert_eq!(output.status.code(), Some(3));
+    assert!(error_text(&output).contains("next: --before PATH"), "{}", error_text(&output));
+    let output = run(&["calm", "--before", "tripod"], &folder.path().join("calm"));
+    assert_eq!(output.status.code(), Some(3));
+    assert!(error_text(&output).contains("--before is for `upgrade`"), "{}", error_text(&output));
+}
 
 #[test]
 fn the_faults_of_every_scenario_are_met_somewhere() {

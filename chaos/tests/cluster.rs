@@ -3,9 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic, its helpers too")]
 
 use bytes::Bytes;
+use futures::future::join_all;
+use tripod_calls::Multiplexed;
 use tripod_load::connect;
 use tripod_load::system::{Client, Freshness};
 use tripod_processes::cluster::{Cluster, ClusterOptions};
+use tripod_proto::tripod::v1::PutRequest;
+use tripod_proto::tripod::v1::kv_client::KvClient;
 
 fn client(cluster: &Cluster, node: u64) -> Client {
     cluster.system().client(connect::lazy(&cluster.endpoint(node)).unwrap())
@@ -59,4 +63,32 @@ async fn a_node_that_does_not_start_is_told_with_its_log() {
     options.data = Some(data.path().to_owned());
     let refused = Cluster::start(options).await.err().expect("the flag is unknown");
     assert!(refused.to_string().contains("--no-such-flag"), "{refused}");
+}
+
+/// Twice what a node has under way of clients' commands: as many as a stream may send at a time, so half of them wait for
+/// their turn.
+const PUTS_AT_A_TIME: usize = 1_024;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_stream_writes_enters_the_log_in_its_order_although_much_of_it_waits_for_its_turn() {
+    let mut cluster = Cluster::start(ClusterOptions::tripod().unwrap()).await.unwrap();
+    let leader = cluster.wait_for_leader().await.unwrap();
+    let follower = cluster.ids().find(|node| *node != leader).unwrap();
+    for node in [leader, follower] {
+        let channel = connect::lazy(&cluster.endpoint(node)).unwrap();
+        let calls = KvClient::new(Multiplexed::new(connect::stream(&channel).unwrap()));
+        let put = |number: usize| {
+            let mut calls = calls.clone();
+            let put =
+                PutRequest { key: format!("order/{number}"), value: "x".into(), ..PutRequest::default() };
+            async move { calls.put(put).await.unwrap().into_inner().index }
+        };
+        // The node has its session.
+        put(0).await;
+        for _ in 0..8 {
+            let indexes = join_all((0..PUTS_AT_A_TIME).map(put)).await;
+            let overtaken = indexes.windows(2).position(|pair| pair[0] > pair[1]);
+            assert_eq!(overtaken, None, "through node {node}, which {leader} leads: {indexes:?}");
+        }
+    }
 }

@@ -163,8 +163,12 @@ fn messages_of_batches_of_every_level_stay_as_they_are() {
 /// In which order batches follow upon each other. A build that does not know it passes over it.
 #[test]
 fn messages_of_batches_in_their_order_stay_as_they_are() {
-    let request =
-        ProposeRequest { commands: vec![bytes("data")], needs_max: Some(300), place: 301, oldest: 299 };
+    let request = ProposeRequest {
+        commands: vec![bytes("data")],
+        needs_max: Some(300),
+        batch_number: 301,
+        oldest: 299,
+    };
     check("batches_in_order.txt", &[sample("propose", &request)]);
 }
 

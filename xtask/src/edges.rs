@@ -116,7 +116,14 @@ const OURS: &[Ours] = &[
     },
     Ours {
         package: "tripod-agent",
-        may: &["tripod-calls", "tripod-local", "tripod-mindspore-wire", "tripod-port", "tripod-proto"],
+        may: &[
+            "tripod-beats",
+            "tripod-calls",
+            "tripod-local",
+            "tripod-mindspore-wire",
+            "tripod-port",
+            "tripod-proto",
+        ],
         dev: &[
             "tripod-coordination",
             "tripod-dial",
@@ -153,6 +160,12 @@ const OURS: &[Ours] = &[
         because: "workers and drivers know only the wire, and the store of their own machine",
     },
     Ours {
+        package: "tripod-beats",
+        may: &["tripod-proto"],
+        dev: &[],
+        because: "what an agent knows of heartbeats is the same for agents that are only played",
+    },
+    Ours {
         package: "tripod-calls",
         may: &["tripod-proto"],
         dev: &[],
@@ -166,7 +179,7 @@ const OURS: &[Ours] = &[
     },
     Ours {
         package: "tripod-load",
-        may: &["tripod-calls", "tripod-client", "tripod-dial", "tripod-proto"],
+        may: &["tripod-beats", "tripod-calls", "tripod-client", "tripod-dial", "tripod-proto"],
         dev: &[],
         because: "a load generator is a client",
     },
@@ -246,7 +259,7 @@ const OURS: &[Ours] = &[
             "tripod-state",
             "tripod-wait",
         ],
-        dev: &["tripod-load", "tripod-proto", "tripod-worker"],
+        dev: &["tripod-calls", "tripod-load", "tripod-proto", "tripod-worker"],
         because: "runs compose faults, clients and checkers, and nothing builds on them",
     },
     Ours {

@@ -21,6 +21,7 @@ const RUN_HELP: &str = "\
 Examples:
   tripod-chaos run mixed --seed 7 --minutes 3
   tripod-chaos run hostile --minutes 1
+  tripod-chaos run upgrade --before /opt/before/tripod --minutes 2
   TRIPOD_BIN=target/release/tripod tripod-chaos run partitions --minutes 10 --nodes 5 --out /var/tmp/run
 
 The nodes are real processes of the `tripod` beside this program, or of TRIPOD_BIN. A seed decides which faults
@@ -47,6 +48,10 @@ pub struct RunArgs {
     /// Nodes of the cluster
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(3..=6))]
     nodes: u64,
+
+    /// For `upgrade`: the `tripod` of the build that the nodes are at first
+    #[arg(long, value_name = "PATH")]
+    before: Option<PathBuf>,
 
     /// Directory for what the run leaves [default: a new one in the system's temporary directory]
     #[arg(long, value_name = "DIR")]
@@ -99,6 +104,7 @@ impl RunArgs {
             seed: self.seed.unwrap_or_else(|| rand::random::<u32>().into()),
             minutes: self.minutes,
             nodes: self.nodes,
+            before: self.before.clone(),
         }
     }
 }
@@ -204,6 +210,7 @@ fn minutes(text: &str) -> Result<f64, String> {
 mod tests {
     use clap::{CommandFactory as _, Parser};
 
+    use super::super::UPGRADE;
     use super::*;
 
     /// `run` with nothing around it.
@@ -223,7 +230,8 @@ mod tests {
     fn n04_the_printed_command_is_the_run_that_it_was_printed_for() {
         for scenario in SCENARIOS {
             for (seed, minutes, nodes) in [(0, 1.0, 3), (u64::MAX, 0.1, 6), (990_001, 1.0 / 3.0, 4)] {
-                let options = Options { scenario: scenario.name.to_owned(), seed, minutes, nodes };
+                let before = scenario.upgrades().then(|| PathBuf::from("/opt/before/tripod"));
+                let options = Options { scenario: scenario.name.to_owned(), seed, minutes, nodes, before };
                 assert_eq!(parsed(&options.reproduce()), options);
             }
         }
@@ -233,7 +241,8 @@ mod tests {
 
     #[test]
     fn n04_the_printed_command_has_every_flag_that_decides_a_run() {
-        let options = Options { scenario: "calm".to_owned(), seed: 1, minutes: 1.0, nodes: 3 };
+        let before = Some(PathBuf::from("tripod"));
+        let options = Options { scenario: UPGRADE.to_owned(), seed: 1, minutes: 1.0, nodes: 3, before };
         let line = options.reproduce();
         // Where what the run leaves lies, and how it is printed, decide nothing.
         let elsewhere = ["out", "output", "help"];

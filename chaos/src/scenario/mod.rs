@@ -8,6 +8,7 @@
 //! | `members` | who the members were, as the nodes' logs tell |
 //! | `bounds` | what would have been a violation, for the report |
 //! | `recovery` | the deadlines after the last fault |
+//! | `upgrade` | agents of both builds beside nodes that are upgraded, and a gang behind them |
 //! | `hostile`, `memory` | what is judged beside attackers |
 //! | `logs` | what nodes must never write |
 //! | `run` | one run from beginning to end, and what it leaves |
@@ -31,6 +32,7 @@ mod run;
 mod stage;
 mod timers;
 mod total;
+mod upgrade;
 
 pub use command::{ListArgs, ReplayArgs, RunArgs, list, replay, run};
 pub use export::{ExportArgs, export};
@@ -61,6 +63,9 @@ const MINDSPORE_KINDS: &[Kind] = &[
     Kind::TerminateLeader,
     Kind::IsolateLeader,
 ];
+
+/// The one that needs another build.
+const UPGRADE: &str = "upgrade";
 
 /// Every scenario, in the order in which `list` tells them.
 pub const SCENARIOS: &[Scenario] = &[
@@ -245,6 +250,19 @@ pub const SCENARIOS: &[Scenario] = &[
         workloads: &[Workload::Registers, Workload::Mars],
     },
     Scenario {
+        name: UPGRADE,
+        about: "Nodes of the build of --before are upgraded one by one, with agents of both builds, and some are killed.",
+        kinds: &[
+            Kind::Upgrade,
+            Kind::Upgrade,
+            Kind::Upgrade,
+            Kind::KillLeader,
+            Kind::KillFollower,
+            Kind::TransferLeadership,
+        ],
+        workloads: &Workload::USUAL,
+    },
+    Scenario {
         name: "hostile",
         about: "Clients that mean no good, of every kind, beside the others; and nodes are killed.",
         kinds: &[Kind::KillLeader, Kind::KillFollower],
@@ -276,6 +294,11 @@ impl Scenario {
     /// Whether somebody attacks its nodes.
     fn has_attackers(&self) -> bool {
         self.workloads.contains(&Workload::Attackers)
+    }
+
+    /// Whether its nodes are of another build at first.
+    fn upgrades(&self) -> bool {
+        self.kinds.contains(&Kind::Upgrade)
     }
 
     /// Whether its members change.

@@ -44,6 +44,7 @@ pub(super) enum Kind {
     DeposeLeader,
     TerminateLeader,
     TerminateFollower,
+    Upgrade,
     TransferLeadership,
     IsolateLeader,
     IsolateFollower,
@@ -179,6 +180,7 @@ impl Kind {
             Self::DeposeLeader => (Fault::Pause(Target::Leader), random.random_range(1_000..3_500)),
             Self::TerminateLeader => (Fault::Terminate(Target::Leader), random.random_range(0..4_000)),
             Self::TerminateFollower => (Fault::Terminate(follower), random.random_range(0..4_000)),
+            Self::Upgrade => (Fault::Upgrade(anybody), random.random_range(0..2_000)),
             Self::TransferLeadership => (Fault::TransferLeadership, 0),
             Self::IsolateLeader => {
                 (Fault::Isolate { target: Target::Leader, reset: random.random_bool(0.5) }, network_ms)

@@ -18,13 +18,14 @@ use super::members::MembersLog;
 use super::plan::Plan;
 use super::stage::Stage;
 use super::timers::Timers;
+use super::upgrade::Upgrade;
 use super::{Scenario, bounds, nemesis, recovery};
 use tripod_checkers::check::{Checked, HeartbeatRule, ReleaseRule, Rules, Violation, check_all};
 use tripod_checkers::history::{Header, Micros, NodeId, Recorder};
 use tripod_checkers::report::{About, Program, Report, Verdict};
 use tripod_processes::attack::Aim;
 use tripod_processes::cluster::{Cluster, find_tripod};
-use tripod_processes::fault::{Arena, settle, stands_back};
+use tripod_processes::fault::{Arena, settle, stands_back, upgrade_the_rest};
 use tripod_processes::workload::{BEAT_TIMEOUT_MS, BEATS_FORGOTTEN_MS, Endpoint, Setting, read_all};
 
 /// How long clients may take to end once they are told to: their longest call. As the others, on a machine of usual
@@ -57,6 +58,9 @@ pub struct Options {
     /// Of the safety phase.
     pub minutes: f64,
     pub nodes: u64,
+    /// The program of the build that the nodes are at first, if they are upgraded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<PathBuf>,
 }
 
 /// What is kept beside a history, to do the run again.
@@ -70,8 +74,10 @@ impl Options {
     /// The command that does the same again.
     #[must_use]
     pub fn reproduce(&self) -> String {
-        let Self { scenario, seed, minutes, nodes } = self;
-        format!("tripod-chaos run {scenario} --seed {seed} --minutes {minutes} --nodes {nodes}")
+        let Self { scenario, seed, minutes, nodes, before } = self;
+        let before = before.as_ref().map(|before| format!(" --before {}", before.display()));
+        let before = before.unwrap_or_default();
+        format!("tripod-chaos run {scenario} --seed {seed} --minutes {minutes} --nodes {nodes}{before}")
     }
 
     fn length(&self) -> anyhow::Result<Duration> {
@@ -95,7 +101,7 @@ pub async fn run_scenario(scenario: &Scenario, options: &Options, out: &Path) ->
     for node in stage.cluster.ids() {
         stage.cluster.restart(node)?;
     }
-    if let Some(late) = recovery::serves(&mut stage.arena()).await? {
+    if let Some(late) = recovery::serves(&mut stage.arena()?).await? {
         anyhow::bail!("the cluster does not even start: {late}");
     }
     let (version, service) = look(&stage.cluster).await?;
@@ -105,19 +111,11 @@ pub async fn run_scenario(scenario: &Scenario, options: &Options, out: &Path) ->
     let (stop, stopped) = watch::channel(false);
     let mut setting =
         Setting::new(endpoints(&stage.cluster), recorder.clone(), options.seed, service, stopped);
-    if scenario.has_scheduler() {
-        setting.driver_host = stage.start_peers()?.host(0);
-    }
-    if scenario.has_mars() {
-        stage.start_mars()?;
-    }
-    if scenario.has_attackers() {
-        setting.aim = Some(Aim::at(&stage.cluster).await?);
-    }
+    let mut own = Own::default();
+    start_others(scenario, &mut stage, &mut setting, &mut own).await?;
 
     let timers = Timers::watch(&stage.cluster, recorder.clone(), setting.clock);
-    let mut own = Own::default();
-    if let Err(error) = phases(scenario, &kept.plan, &mut stage.arena(), &setting, stop, &mut own).await {
+    if let Err(error) = phases(scenario, &kept.plan, &mut stage.arena()?, &setting, stop, &mut own).await {
         recorder.void(format!("the harness failed: {error:#}"));
     }
     drop(timers);
@@ -133,7 +131,8 @@ pub async fn run_scenario(scenario: &Scenario, options: &Options, out: &Path) ->
     })
     .await
     .context("the checkers panicked")?;
-    let figures = own.hostile.figures(&setting);
+    let mut figures = own.hostile.figures(&setting);
+    figures.append(&mut own.upgrade.figures());
     let skipped = std::mem::take(&mut own.skipped);
     let checks = own.checks(checks);
     let failed = Verdict::of(&checks, checked.void.as_deref()) != Verdict::Passed;
@@ -153,6 +152,32 @@ pub async fn run_scenario(scenario: &Scenario, options: &Options, out: &Path) ->
     let report = Report::new(&checked, checks, about);
     report.save(out)?;
     Ok(report)
+}
+
+/// Starts what the scenario has beside nodes.
+///
+/// # Errors
+/// A process cannot be started.
+async fn start_others(
+    scenario: &Scenario,
+    stage: &mut Stage,
+    setting: &mut Setting,
+    own: &mut Own,
+) -> anyhow::Result<()> {
+    if scenario.has_scheduler() {
+        setting.driver_host = stage.start_peers()?.host(0);
+    }
+    if scenario.has_mars() {
+        stage.start_mars()?;
+    }
+    if scenario.has_attackers() {
+        setting.aim = Some(Aim::at(&stage.cluster).await?);
+    }
+    if let Some(before) = stage.before() {
+        own.upgrade = Upgrade::begin(&stage.cluster, before).await?;
+        setting.agents = own.upgrade.of_default();
+    }
+    Ok(())
 }
 
 /// What the workloads promise to the checkers.
@@ -177,7 +202,7 @@ pub(super) fn rules() -> Rules {
 }
 
 /// Violations that are not found in histories.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Own {
     liveness: Vec<Violation>,
     processes: Vec<Violation>,
@@ -187,6 +212,7 @@ struct Own {
     logs: Scanned,
     members: MembersLog,
     hostile: Hostile,
+    upgrade: Upgrade,
     /// Parts of the nodes' logs that are no findings.
     excused: BTreeMap<u64, Vec<Range<usize>>>,
 }
@@ -228,6 +254,7 @@ impl Own {
         let (lists, broken) = self.members.judge();
         checks.push(Checked::told("membership", lists, broken));
         checks.extend(self.hostile.checks());
+        checks.extend(self.upgrade.checks());
         checks.push(Checked::told("logs", self.logs.lines, self.logs.violations));
         checks
     }
@@ -260,6 +287,7 @@ async fn phases(
         done.injected
     );
     own.skipped = done.skipped;
+    upgrade_the_rest(arena).await?;
 
     arena.cluster.network()?.heal();
     if arena.members_change {
@@ -271,6 +299,8 @@ async fn phases(
     if own.is_well() {
         own.liveness.extend(recovery::clients_go_on(setting, "after the last fault").await);
     }
+    let patience = if own.is_well() { scaled(STOP_PATIENCE) } else { LOST_PATIENCE };
+    own.upgrade.end(arena.builds.as_ref(), patience).await;
     stop.send_replace(true);
     join(clients, own).await?;
     own.hostile.end(arena).await;

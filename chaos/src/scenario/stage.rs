@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use super::Scenario;
 use super::run::Options;
+use super::{Scenario, UPGRADE, upgrade};
 use tripod_processes::attack;
 use tripod_processes::cluster::{Cluster, ClusterOptions, Kind, Peers, find_tripod};
-use tripod_processes::fault::Arena;
 use tripod_processes::fault::storage::{Disks, FileSystem, Shim};
+use tripod_processes::fault::{Arena, Builds};
 
 /// Room on a node's own disk for a journal of full length, sled and snapshots.
 const DISK_BYTES: u64 = 512 << 20;
@@ -25,6 +25,8 @@ pub(super) struct Stage {
     /// Whether nodes come and go.
     members_change: bool,
     shim: Option<Shim>,
+    /// The build that the nodes are at first, if they are upgraded.
+    before: Option<PathBuf>,
     /// The nodes' data and logs.
     pub(super) data: PathBuf,
 }
@@ -36,6 +38,21 @@ impl Stage {
     /// [`tripod_processes::fault::storage::Skip`] if this machine or user cannot; else what went wrong.
     pub(super) fn prepare(scenario: &Scenario, options: &Options, out: &Path) -> anyhow::Result<Self> {
         let mut nodes = ClusterOptions::tripod()?;
+        let before = match (&options.before, scenario.upgrades()) {
+            (Some(before), true) => Some(upgrade::existing(before)?),
+            (None, false) => None,
+            (None, true) => anyhow::bail!(
+                "{} needs a build to upgrade from; next: --before PATH, the `tripod` of the release before",
+                scenario.name
+            ),
+            (Some(_), false) => anyhow::bail!(
+                "--before is for `{UPGRADE}`; {} has nodes of one build; next: leave it out",
+                scenario.name
+            ),
+        };
+        if let Some(before) = &before {
+            nodes.kind = Kind::Tripod { binary: before.clone() };
+        }
         let shim = if scenario.needs_library() {
             Some(Shim::prepare_for_cuts(&find_tripod()?, options.nodes)?)
         } else {
@@ -67,7 +84,8 @@ impl Stage {
         } else {
             None
         };
-        Ok(Self { peers: None, cluster, disks, members_change: scenario.changes_members(), shim, data })
+        let members_change = scenario.changes_members();
+        Ok(Self { peers: None, cluster, disks, members_change, shim, before, data })
     }
 
     /// Starts the scheduler's workers and stores.
@@ -88,12 +106,25 @@ impl Stage {
         Ok(())
     }
 
-    /// The cluster as faults see it.
-    pub(super) fn arena(&mut self) -> Arena<'_> {
+    /// The build that the nodes are at first, if they are upgraded.
+    pub(super) fn before(&self) -> Option<&Path> {
+        self.before.as_deref()
+    }
+
+    /// The cluster as faults see it, when none of them has happened.
+    ///
+    /// # Errors
+    /// There is no program to upgrade to.
+    pub(super) fn arena(&mut self) -> anyhow::Result<Arena<'_>> {
+        let builds = match self.before {
+            Some(_) => Some(Builds::before(self.cluster.ids(), find_tripod()?)),
+            None => None,
+        };
         let mut arena = Arena::new(&mut self.cluster, self.shim.as_ref(), self.disks.as_ref());
         arena.members_change = self.members_change;
         arena.peers = self.peers.as_mut();
-        arena
+        arena.builds = builds;
+        Ok(arena)
     }
 
     /// Ends what still runs, and keeps the data and logs or removes them.

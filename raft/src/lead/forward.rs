@@ -301,8 +301,8 @@ impl Call {
         let Some(needs) = batch.iter().map(|job| job.needs).max() else { return };
         let commands = batch.iter().map(|job| job.payload.clone()).collect();
         let needs_max = (needs > level::FIRST).then_some(needs.0);
-        let (place_of_batch, oldest) = number.as_ref().map_or((0, 0), |batch| (batch.number, batch.oldest));
-        let request = ProposeRequest { commands, needs_max, place: place_of_batch, oldest };
+        let (batch_number, oldest) = number.as_ref().map_or((0, 0), |batch| (batch.number, batch.oldest));
+        let request = ProposeRequest { commands, needs_max, batch_number, oldest };
         let request = self.link.caller(self.target.leader).request(request);
         let mut client = self.client.clone();
         let link = self.link.clone();

@@ -33,7 +33,7 @@ struct Line {
 #[derive(Debug)]
 pub(crate) struct Turn {
     succession: Succession,
-    place: u64,
+    number: u64,
 }
 
 impl Default for Succession {
@@ -46,13 +46,13 @@ impl Succession {
     /// The turn of the message with this number, counted from 1, when those before it have had theirs, from `oldest` on: what
     /// was before that has been answered, by this connection or by one that it took the place of. That of number 0 is now, and
     /// nobody waits for it.
-    pub(crate) async fn turn(&self, place: u64, oldest: u64) -> Turn {
-        let turn = Turn { succession: self.clone(), place };
-        self.0.send_if_modified(|line| line.skip_to(oldest.min(place)));
+    pub(crate) async fn turn(&self, number: u64, oldest: u64) -> Turn {
+        let turn = Turn { succession: self.clone(), number };
+        self.0.send_if_modified(|line| line.skip_to(oldest.min(number)));
         let mut line = self.0.subscribe();
         // The sender is ours, so the only error is that time is over.
-        if timeout(PATIENCE, line.wait_for(|line| line.next >= place)).await.is_err() {
-            self.0.send_if_modified(|line| line.skip_to(place));
+        if timeout(PATIENCE, line.wait_for(|line| line.next >= number)).await.is_err() {
+            self.0.send_if_modified(|line| line.skip_to(number));
         }
         turn
     }
@@ -60,18 +60,18 @@ impl Succession {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        if self.place > 0 {
-            self.succession.0.send_modify(|line| line.pass(self.place));
+        if self.number > 0 {
+            self.succession.0.send_modify(|line| line.pass(self.number));
         }
     }
 }
 
 impl Line {
-    fn pass(&mut self, place: u64) {
-        if place < self.next {
+    fn pass(&mut self, number: u64) {
+        if number < self.next {
             return;
         }
-        self.ahead.insert(place);
+        self.ahead.insert(number);
         if self.ahead.len() > AHEAD_MAX
             && let Some(first) = self.ahead.first()
         {
@@ -81,11 +81,11 @@ impl Line {
     }
 
     /// Nobody waits any more for what is before that one. Whether anybody did.
-    fn skip_to(&mut self, place: u64) -> bool {
-        let skips = place > self.next;
+    fn skip_to(&mut self, number: u64) -> bool {
+        let skips = number > self.next;
         if skips {
-            self.next = place;
-            self.ahead = self.ahead.split_off(&place);
+            self.next = number;
+            self.ahead = self.ahead.split_off(&number);
             self.go_on();
         }
         skips
@@ -112,7 +112,7 @@ mod tests {
         let mut second = Box::pin(succession.turn(2, 1));
         assert!(third.as_mut().now_or_never().is_none() && second.as_mut().now_or_never().is_none());
         let first = succession.turn(1, 1).now_or_never().expect("nobody is before it");
-        drop(succession.turn(0, 1).now_or_never().expect("it has no place"));
+        drop(succession.turn(0, 1).now_or_never().expect("it has no number"));
         assert!(second.as_mut().now_or_never().is_none(), "the first one is not over");
         drop(first);
         let second = second.await;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use tripod_backoff::Backoff;
-use tripod_port::CallerConnection;
+use tripod_port::{CallerConnection, StreamOrder, StreamPosition};
 use tripod_raft::ProposeError;
 
 use crate::backend::Replica;
@@ -32,6 +32,19 @@ pub(crate) struct Hold<'a> {
     waiting: Option<Waiting>,
     /// What was said of an attempt that may have taken effect.
     uncertain: Option<String>,
+}
+
+/// What a call has that may change something now.
+pub(crate) struct ToChange {
+    _turn: Option<Turn>,
+    position: Option<StreamPosition>,
+}
+
+impl ToChange {
+    /// The call's command has been handed on: those behind it in its stream may follow.
+    pub(crate) fn handed_on(&mut self) {
+        self.position = None;
+    }
 }
 
 impl<'a> Hold<'a> {
@@ -89,6 +102,30 @@ impl<'a> Hold<'a> {
         let waited_ms = millis(self.began.elapsed());
         let leaderless = self.backend.leadership().borrow().leader.is_none();
         Err(if leaderless { Outage::NoLeader { waited_ms, last } } else { Outage::Overloaded(last) })
+    }
+
+    /// [`Self::turn`] of a call that changes something. If it is an op of a stream, its turn has come when those before it in
+    /// the stream, of which each has had its turn, have handed their commands on.
+    ///
+    /// # Errors
+    /// As [`Self::turn`].
+    pub(crate) async fn turn_to_change(
+        &mut self,
+        turns: &Turns,
+        bytes: impl FnOnce() -> u64,
+    ) -> Result<ToChange, Outage> {
+        // Taken in the step in which the call begins to wait for its turn. So nobody has a turn who comes later in the
+        // stream and waits, by this position, for somebody who has none.
+        let position = StreamOrder::take_position();
+        let turn = self.turn(turns, bytes).await?;
+        if let Some(position) = &position
+            && tokio::time::timeout_at(self.deadline, position.first()).await.is_err()
+        {
+            turns.refuse();
+            let why = "a call before it in its stream was not handed on by this node".to_owned();
+            return Err(Outage::Overloaded(why));
+        }
+        Ok(ToChange { _turn: turn, position })
     }
 
     /// Waits until another attempt is worth making.

@@ -1,7 +1,10 @@
 //! Commands, exactly once: each is stamped with its place in this gateway's session and sent again,
 //! with the same stamp, until there is a reply.
 
+use std::future::{Future as _, poll_fn};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -16,7 +19,7 @@ use crate::backend::{Replica, look};
 use crate::calls::Calls;
 use crate::clock::millis;
 use crate::fairness::{self, Turns};
-use crate::hold::Hold;
+use crate::hold::{Hold, ToChange};
 use crate::opening::{self, IdWidth};
 use crate::outage::Outage;
 use crate::session::{Flight, Session};
@@ -84,17 +87,17 @@ impl Submitter {
         let mut envelope = Envelope { stamp: None, command: self.fit(command) };
         let mut hold = Hold::new(self.backend.as_ref(), &self.calls, patience);
         if is_repeatable(&envelope.command) {
-            let _turn = hold.turn(&self.turns, || command_bytes(&envelope.command)).await?;
-            return self.send(&envelope, &mut hold, true).await;
+            let mut turn = hold.turn_to_change(&self.turns, || command_bytes(&envelope.command)).await?;
+            return self.send(&envelope, &mut hold, Some(&mut turn), true).await;
         }
         loop {
             let session = self.session(hold.deadline()).await?;
             // Before the place in the session: those who wait must not hold up the oldest number there. And for as long
             // as the call is sent, also again: what waits for a leader here would come all at once when there is one.
-            let _turn = hold.turn(&self.turns, || command_bytes(&envelope.command)).await?;
+            let mut turn = hold.turn_to_change(&self.turns, || command_bytes(&envelope.command)).await?;
             let flight = self.begin(&session, hold.deadline()).await?;
             envelope.stamp = Some(flight.stamp());
-            let applied = self.send(&envelope, &mut hold, true).await?;
+            let applied = self.send(&envelope, &mut hold, Some(&mut turn), true).await?;
             if !matches!(applied.reply, Err(Fault::SessionExpired)) {
                 return Ok(applied);
             }
@@ -134,8 +137,8 @@ impl Submitter {
         }
         let envelope = Envelope { command: self.fit(envelope.command), ..envelope };
         let mut hold = self.hold();
-        let _turn = hold.turn(&self.turns, || command_bytes(&envelope.command)).await?;
-        let applied = self.send(&envelope, &mut hold, envelope.stamp.is_some()).await?;
+        let mut turn = hold.turn_to_change(&self.turns, || command_bytes(&envelope.command)).await?;
+        let applied = self.send(&envelope, &mut hold, Some(&mut turn), envelope.stamp.is_some()).await?;
         match &applied.reply {
             Ok(answer) if !envelope.command.fits(answer) => {
                 Ok(Applied { reply: Err(Fault::StampReused), ..applied })
@@ -157,11 +160,12 @@ impl Submitter {
         Some(Applied { index: self.backend.applied_index(), reply: Err(fault) })
     }
 
-    /// Sends until there is a reply.
+    /// Sends until there is a reply. What a client's call has to be sent with is `turn`.
     async fn send(
         &self,
         envelope: &Envelope,
         hold: &mut Hold<'_>,
+        mut turn: Option<&mut ToChange>,
         repeatable: bool,
     ) -> Result<Applied, Outage> {
         // Only where the level was lowered.
@@ -169,7 +173,17 @@ impl Submitter {
         loop {
             let sent = lowered.as_ref().unwrap_or(envelope);
             let attempt = self.backend.propose(sent.clone());
-            let error = match tokio::time::timeout_at(hold.deadline(), attempt).await {
+            let mut attempt = pin!(tokio::time::timeout_at(hold.deadline(), attempt));
+            // A replica takes a command in the first step, unless it has to wait for what all commands wait for.
+            let begun = poll_fn(|context| Poll::Ready(attempt.as_mut().poll(context))).await;
+            if let Some(turn) = turn.take() {
+                turn.handed_on();
+            }
+            let outcome = match begun {
+                Poll::Ready(outcome) => outcome,
+                Poll::Pending => attempt.await,
+            };
+            let error = match outcome {
                 Ok(Ok(applied)) => return certain(&sent.command, applied, hold),
                 // The level was lowered, and nothing was appended: the earlier command says nearly as much.
                 Ok(Err(ProposeError::Level(why))) => match sent.command.earlier() {
@@ -216,7 +230,7 @@ impl Submitter {
             // Opening twice is harmless: a session that nobody uses is closed for being idle.
             let open = opening::command(self.backend.as_ref(), owner, IdWidth::Wide);
             let envelope = Envelope { stamp: None, command: Command::Session(open) };
-            let applied = match self.send(&envelope, &mut hold, true).await {
+            let applied = match self.send(&envelope, &mut hold, None, true).await {
                 // Whether a session was opened says nothing of the command that wanted one.
                 Err(Outage::Unknown(last)) => {
                     return Err(Outage::NoLeader { waited_ms: millis(self.patience), last });

@@ -70,7 +70,8 @@ impl Followed {
         Self { shared: Arc::new(shared), gather: Gather::default(), tally: StreamTally::default() }
     }
 
-    /// The same with this around the ops of each frame of a stream of calls, which all begin within it.
+    /// The same with this around the ops of each frame of a stream of calls, which all begin within it, and around those that
+    /// go on together.
     #[must_use]
     pub fn gathering(self, gather: Gather) -> Self {
         Self { gather, ..self }

@@ -44,6 +44,7 @@
 //! | [`label`] | the first label of the host that was dialled |
 //! | `calls` | many calls by one stream |
 //! | `arrived` | that a call has arrived, and waits |
+//! | `stream_order` | the order in which ops of a stream change something |
 //! | [`overlong`] | the answer to messages beyond the decode limit |
 //! | [`deadline`] | the answer to calls whose time is over |
 
@@ -69,6 +70,7 @@ pub mod overlong;
 pub mod refusal;
 mod serve;
 mod stop;
+mod stream_order;
 mod throttle;
 mod transport;
 pub mod unary;
@@ -98,4 +100,5 @@ pub use lost::end_when_lost;
 pub use manner::{Ending, Manner, Manners, Method, MethodKind};
 pub use serve::{Grpc, Served, serve, serve_through, server};
 pub use stop::{Stop, Stopping};
+pub use stream_order::{StreamOrder, StreamPosition};
 pub use under_way::{Answer, Answering, Cut, UnderWay};

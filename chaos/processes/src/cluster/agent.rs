@@ -20,6 +20,7 @@ const LOOK_PAUSE: Duration = Duration::from_millis(20);
 
 /// A running `tripod agent`. Dropping it kills it.
 pub struct Agent {
+    binary: PathBuf,
     process: NodeProcess,
     place: String,
     flags: Vec<String>,
@@ -33,9 +34,17 @@ impl Agent {
     /// # Errors
     /// It ended, or did not listen in time; the text quotes what it wrote.
     pub async fn start(place: &str, flags: Vec<String>, log: &Path) -> Result<Self> {
+        Self::start_of(find_tripod()?, place, flags, log).await
+    }
+
+    /// [`Self::start`] of another build of ours.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub async fn start_of(binary: PathBuf, place: &str, flags: Vec<String>, log: &Path) -> Result<Self> {
         fs::write(log, "").with_context(|| format!("cannot write {}", log.display()))?;
-        let process = spawn(place, &flags, log)?;
-        let mut agent = Self { process, place: place.to_owned(), flags, log: log.to_owned() };
+        let process = spawn(&binary, place, &flags, log)?;
+        let mut agent = Self { binary, process, place: place.to_owned(), flags, log: log.to_owned() };
         agent.wait_until_it_listens(1).await?;
         Ok(agent)
     }
@@ -46,7 +55,7 @@ impl Agent {
     /// It goes on running, or ends in another way.
     pub async fn refused(place: &str, flags: &[String], log: &Path) -> Result<String> {
         fs::write(log, "").with_context(|| format!("cannot write {}", log.display()))?;
-        let mut process = spawn(place, flags, log)?;
+        let mut process = spawn(&find_tripod()?, place, flags, log)?;
         let status = process.wait(deadline()).await.context("an agent that had to refuse to start")?;
         let said = fs::read_to_string(log).with_context(|| format!("cannot read {}", log.display()))?;
         ensure!(status.code() == Some(1), "ended with {status} instead of exit status 1:\n{said}");
@@ -110,7 +119,7 @@ impl Agent {
     pub async fn restart(&mut self) -> Result<()> {
         ensure!(!self.process.is_running(), "the agent at {} is running", self.place);
         let starts = self.starts();
-        self.process = spawn(&self.place, &self.flags, &self.log)?;
+        self.process = spawn(&self.binary, &self.place, &self.flags, &self.log)?;
         self.wait_until_it_listens(starts + 1).await
     }
 
@@ -138,8 +147,8 @@ impl Agent {
     }
 }
 
-fn spawn(place: &str, flags: &[String], log: &Path) -> Result<NodeProcess> {
-    let mut command = Command::new(find_tripod()?);
+fn spawn(binary: &Path, place: &str, flags: &[String], log: &Path) -> Result<NodeProcess> {
+    let mut command = Command::new(binary);
     command.args(["agent", "--listen", place]).args(flags).arg("--exit-with-parent");
     NodeProcess::spawn(format!("agent at {place}"), command, log)
 }

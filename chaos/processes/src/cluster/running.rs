@@ -1,6 +1,6 @@
 //! A cluster whose nodes live, die and come back.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -31,6 +31,8 @@ pub struct Cluster {
     root: Root,
     ports: PortBlock,
     options: ClusterOptions,
+    /// What nodes are whose build is not that of the others.
+    kinds: BTreeMap<u64, Kind>,
 }
 
 impl Cluster {
@@ -58,7 +60,7 @@ impl Cluster {
         let nodes = (0..machines).map(|_| None).collect();
         let joins = (options.nodes + 1..=machines).collect();
         let network = options.proxied.then(|| network(&options, &ports)).transpose()?;
-        Ok(Self { nodes, joins, network, root, ports, options })
+        Ok(Self { nodes, joins, network, root, ports, options, kinds: BTreeMap::new() })
     }
 
     /// The machines, those included whose node is dead. Their numbers are the ids of the nodes, as long as nobody
@@ -188,7 +190,7 @@ impl Cluster {
         let contacts: Vec<String> =
             self.ids().filter(|other| *other != node).map(|other| self.endpoint(other)).collect();
         let layout = Layout {
-            kind: &self.options.kind,
+            kind: self.kinds.get(&node).unwrap_or(&self.options.kind),
             nodes: self.options.nodes,
             contacts: &contacts,
             ports: &self.ports,
@@ -205,6 +207,11 @@ impl Cluster {
         }
         self.nodes[position] = Some(process);
         Ok(())
+    }
+
+    /// What a node is from its next start on: another build of ours, on the same data.
+    pub fn run_as(&mut self, node: u64, binary: &Path) {
+        self.kinds.insert(node, Kind::Tripod { binary: binary.to_owned() });
     }
 
     /// Makes a machine ready for another node, which joins: its data go.

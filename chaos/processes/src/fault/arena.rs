@@ -8,10 +8,10 @@ use tokio::time::Instant;
 use tripod_client::{Client, Config};
 use tripod_proto::code::Code;
 
-use super::Target;
 use super::members;
 use super::rot::{self, Rotten};
 use super::storage::{Disks, Shim};
+use super::{Builds, Target};
 use crate::cluster::{Cluster, Peers};
 
 /// How long a node may take to say what it is; a paused one says nothing.
@@ -44,6 +44,8 @@ pub struct Arena<'a> {
     pub members_change: bool,
     /// The scheduler's workers and stores, if there are some.
     pub peers: Option<&'a mut Peers>,
+    /// Which build the nodes are, if they are upgraded.
+    pub builds: Option<Builds>,
     /// Parts of the nodes' logs, in bytes, in which a node said with a code that its disk is damaged.
     pub excused: BTreeMap<u64, Vec<Range<usize>>>,
     /// The most memory that each node was seen to take, in bytes, over all its lives.
@@ -65,6 +67,7 @@ impl<'a> Arena<'a> {
             free: BTreeSet::new(),
             members_change: false,
             peers: None,
+            builds: None,
             excused: BTreeMap::new(),
             resident_max_bytes: BTreeMap::new(),
         }

@@ -5,7 +5,8 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `process` | SIGKILL, SIGSTOP, SIGTERM, handing over leadership |
+//! | `process` | SIGKILL, SIGSTOP, SIGTERM, another build, handing over leadership |
+//! | `builds` | which nodes are of the build before still |
 //! | `members` | who takes part changes, or is drained |
 //! | `roll` | who takes part, as the leader has it |
 //! | `stand_back` | that a drained node leads nothing, when the faults are over |
@@ -17,6 +18,7 @@
 //! | `arena` | the cluster as faults see it: who leads, who runs |
 
 mod arena;
+mod builds;
 mod disk;
 mod members;
 mod network;
@@ -34,8 +36,10 @@ use serde::{Deserialize, Serialize};
 use crate::cluster::Seat;
 
 pub use arena::Arena;
+pub use builds::Builds;
 pub use members::Wish;
 pub use members::settle;
+pub use process::upgrade_the_rest;
 pub use stand_back::stands_back;
 
 /// Whom a fault hits.
@@ -69,6 +73,9 @@ pub enum Fault {
     Pause(Target),
     /// SIGTERM; the node is started again when the fault ends.
     Terminate(Target),
+    /// SIGTERM to a node of the build before, which is the newer one when the fault ends. If the target is that already,
+    /// another node of the build before is hit.
+    Upgrade(Target),
     /// The leader hands over to another node; nothing is broken.
     TransferLeadership,
     /// No message between the node and the others, in either direction. With `reset`, the connections are
@@ -210,6 +217,7 @@ impl Fault {
             Self::Pause(Target::Follower(_)) => "pause-follower",
             Self::Terminate(Target::Leader) => "terminate-leader",
             Self::Terminate(Target::Follower(_)) => "terminate-follower",
+            Self::Upgrade(_) => "upgrade",
             Self::TransferLeadership => "transfer-leadership",
             Self::Isolate { target: Target::Leader, .. } => "partition-leader",
             Self::Isolate { target: Target::Follower(_), .. } => "partition-follower",
@@ -246,6 +254,7 @@ impl Fault {
             | Self::KillAll
             | Self::Pause(_)
             | Self::Terminate(_)
+            | Self::Upgrade(_)
             | Self::TransferLeadership
             | Self::PowerCut { .. }
             | Self::PowerCutAll { .. }

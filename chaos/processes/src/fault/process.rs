@@ -31,6 +31,14 @@ pub(super) async fn inject(fault: &Fault, arena: &mut Arena<'_>) -> anyhow::Resu
             terminate(node, arena).await?;
             Ok(Begun::new(name(node), Undo::Start(vec![node])))
         }
+        Fault::Upgrade(target) => {
+            let target = arena.resolve(*target).await;
+            let Some(node) = arena.builds.as_ref().and_then(|builds| builds.next(target)) else {
+                return Ok(None);
+            };
+            upgrade(node, arena).await?;
+            Ok(Begun::new(name(node), Undo::Start(vec![node])))
+        }
         Fault::TransferLeadership => {
             let Some(leader) = arena.leader().await else { return Ok(None) };
             // That nobody takes over within the time is allowed while other faults are about.
@@ -39,6 +47,28 @@ pub(super) async fn inject(fault: &Fault, arena: &mut Arena<'_>) -> anyhow::Resu
         }
         _ => anyhow::bail!("{fault} is not done to processes"),
     }
+}
+
+/// Ends a node. At its next start it is the newer build.
+async fn upgrade(node: u64, arena: &mut Arena<'_>) -> anyhow::Result<()> {
+    terminate(node, arena).await?;
+    if let Some(builds) = &mut arena.builds {
+        arena.cluster.run_as(node, builds.upgraded(node));
+    }
+    Ok(())
+}
+
+/// Upgrades the nodes that no fault has, one after the other.
+///
+/// # Errors
+/// The harness failed.
+pub async fn upgrade_the_rest(arena: &mut Arena<'_>) -> anyhow::Result<()> {
+    while let Some(node) = arena.builds.as_ref().and_then(|builds| builds.next(None)) {
+        arena.cluster.wait_until_ready().await?;
+        upgrade(node, arena).await?;
+        arena.cluster.restart(node)?;
+    }
+    Ok(())
 }
 
 /// A node that is told to end must do so by itself, well, and soon.

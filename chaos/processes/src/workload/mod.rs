@@ -10,6 +10,7 @@
 //! | `lists` | append to a list by compare-and-set of the whole |
 //! | `counters` | increments over dialects N and T, repeated with their stamp until answered, and without |
 //! | `locks` | take a lock, write what it protects with their token, and are late |
+//! | `agent_gang` | beat and meet behind agents, in a run whose nodes are upgraded |
 //! | `gangs` | jobs whose tasks register, beat, meet at barriers, exchange keys, leave, fall silent, or come again |
 //! | `attackers` | one attack after the other, of all kinds |
 //! | `scheduler` | drivers of a scheduler: tasks, chains and trees of tasks, what they put, what comes of it |
@@ -19,6 +20,7 @@
 //! | `dialect` | the dialects that they speak |
 //! | `wire` | one attempt at one node, and what its end means |
 
+mod agent_gang;
 mod attackers;
 mod counters;
 mod dialect;
@@ -33,6 +35,7 @@ mod scheduler;
 mod setting;
 mod wire;
 
+pub use agent_gang::{AgentGang, AgentGangSeen, HEARTBEAT_TIMEOUT_S};
 pub use finals::read_all;
 pub use gangs::{BEAT_TIMEOUT_MS, BEATS_FORGOTTEN_MS};
 pub use setting::{Clock, Endpoint, Setting};

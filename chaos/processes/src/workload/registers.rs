@@ -54,7 +54,7 @@ pub(super) fn start(setting: &Setting, clients: &mut JoinSet<()>) {
         let client = Client {
             setting: setting.clone(),
             id,
-            wire: Wire::new(setting, &mut random),
+            wire: Wire::also_by_agents(setting, &mut random),
             library: setting.library(&mut random).kv(""),
             random,
             versions: BTreeMap::new(),
@@ -70,7 +70,8 @@ impl Client {
             let key = self.key();
             let call = self.draw(key.clone());
             let pending = self.setting.invoke(self.id, call.clone());
-            let (pending, outcome) = if self.random.random_bool(0.5) {
+            let is_of_library_only = self.wire.is_at_agent() && matches!(call, Call::CompareAndSet { .. });
+            let (pending, outcome) = if self.random.random_bool(0.5) || is_of_library_only {
                 (pending, self.by_library(&call).await)
             } else {
                 (pending.by_node(self.wire.node()), self.by_wire(&call).await)
@@ -145,7 +146,7 @@ impl Client {
 
     /// By one attempt at one node, in the protocol that chance decides.
     async fn by_wire(&mut self, call: &Call) -> Outcome {
-        let dialect = self.random.random_range(0..3);
+        let dialect = self.random.random_range(usize::from(self.wire.is_at_agent())..3);
         match (call, dialect) {
             (Call::CompareAndSet { key, expected, value }, _) => {
                 self.put(PutRequest { expected_version: Some(expected.0), ..put(key, *value) }).await

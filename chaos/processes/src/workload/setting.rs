@@ -34,6 +34,8 @@ pub struct Endpoint {
 #[derive(Debug, Clone)]
 pub struct Setting {
     pub endpoints: Arc<[Endpoint]>,
+    /// Agents of job `default`, which clients of registers may call in place of a node.
+    pub agents: Vec<Endpoint>,
     pub recorder: Recorder,
     pub clock: Clock,
     pub seed: u64,
@@ -76,6 +78,7 @@ impl Setting {
     ) -> Self {
         Self {
             endpoints: endpoints.into(),
+            agents: Vec::new(),
             recorder,
             clock: Clock::start(),
             seed,

@@ -2,6 +2,7 @@
 
 use std::error::Error as _;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rand::RngExt as _;
@@ -37,7 +38,9 @@ pub(super) enum Attempt<T> {
 /// each by itself, or by streams, as chance decides.
 #[derive(Debug)]
 pub(super) struct Wire {
-    endpoints: std::sync::Arc<[Endpoint]>,
+    /// Nodes, and then agents.
+    endpoints: Arc<[Endpoint]>,
+    nodes: usize,
     place: usize,
     by_streams: bool,
     way: Way,
@@ -46,16 +49,33 @@ pub(super) struct Wire {
 impl Wire {
     /// Begins at a node that chance decides. Connects with the first call.
     pub(super) fn new(setting: &Setting, random: &mut StdRng) -> Self {
-        let endpoints = setting.endpoints.clone();
+        Self::to(setting.endpoints.clone(), setting.endpoints.len(), random)
+    }
+
+    /// The same for calls of job `default`, which agents take, too, if there are some.
+    pub(super) fn also_by_agents(setting: &Setting, random: &mut StdRng) -> Self {
+        if setting.agents.is_empty() {
+            return Self::new(setting, random);
+        }
+        let all = setting.endpoints.iter().chain(&setting.agents).cloned().collect();
+        Self::to(all, setting.endpoints.len(), random)
+    }
+
+    fn to(endpoints: Arc<[Endpoint]>, nodes: usize, random: &mut StdRng) -> Self {
         let place = random.random_range(0..endpoints.len());
         let by_streams = random.random_bool(0.5);
         let way = way(&endpoints[place], by_streams);
-        Self { endpoints, place, by_streams, way }
+        Self { endpoints, nodes, place, by_streams, way }
     }
 
     /// The node that the next attempt goes to.
     pub(super) fn node(&self) -> NodeId {
         self.endpoints[self.place].node
+    }
+
+    /// Whether the next attempt goes to an agent, which passes on calls of the dialects only.
+    pub(super) fn is_at_agent(&self) -> bool {
+        self.place >= self.nodes
     }
 
     /// Goes to the next node, over a new connection.

@@ -51,7 +51,7 @@ impl LeaderService {
 /// That of a batch among those of its connection.
 async fn turn(succession: Option<Succession>, batch: &ProposeRequest) -> Option<Turn> {
     match succession {
-        Some(succession) => Some(succession.turn(batch.place, batch.oldest).await),
+        Some(succession) => Some(succession.turn(batch.batch_number, batch.oldest).await),
         None => None,
     }
 }

@@ -7,9 +7,9 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use prost::Message as _;
+use tripod_beats::BEATS_MAX;
 use tripod_proto::{tensorflow as t, xla::coordination as n};
 
-use super::ledger::BEATS_MAX;
 use crate::calls::Dialect;
 
 /// A task as its messages name it.

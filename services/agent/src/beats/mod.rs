@@ -8,18 +8,16 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `ledger` | which beats are due, who waits for them, and what they were answered before |
 //! | `life` | what a registration says about the first heartbeat |
 //! | `presence` | clients that have registered and not sent a heartbeat yet |
 //! | `mismatch` | says so when a program and its job do not agree on when a task is lost |
-//! | `sets` | beats that the leader keeps, and that are told in a word |
 //! | `teller` | tells batches to the cluster |
+//!
+//! Which beats are due, what they were answered before, and which of them the leader keeps is in `tripod-beats`.
 
-mod ledger;
 mod life;
 mod mismatch;
 mod presence;
-mod sets;
 mod teller;
 
 use std::sync::Arc;
@@ -29,13 +27,12 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tonic::Status;
+pub(crate) use tripod_beats::Beat;
+use tripod_beats::{BEATS_MAX, Lease, Ledger, Sets};
 
-pub(crate) use self::ledger::Beat;
-use self::ledger::{BEATS_MAX, Lease, Ledger};
 use self::life::Registered;
 use self::mismatch::Mismatch;
 use self::presence::Followed;
-use self::sets::Sets;
 pub(crate) use self::teller::Teller;
 use crate::calls::Dialect;
 use crate::meters::Meters;
@@ -138,10 +135,6 @@ impl Beats {
             Lease::None => self.shared.registered.lock().lease(dialect, &beat.message),
         }
     }
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// What a beat is answered that the cluster has never taken, and for which there is no place.

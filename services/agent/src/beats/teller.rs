@@ -7,12 +7,12 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tonic::{Code, Status};
+use tripod_beats::{Beat, Taken, Verdict, millis};
 use tripod_proto::metadata;
 use tripod_proto::tripod::v1::agents_client::AgentsClient;
 use tripod_proto::tripod::v1::{BeatRequest, BeatSet, BeatVerdict, ClientBeat, SetWord};
 
-use super::ledger::{Beat, Taken, Verdict};
-use super::{Beats, millis};
+use super::Beats;
 use crate::job::AgentJob;
 use crate::upstream::{Doubt, Link, is_own_trouble, root_cause};
 

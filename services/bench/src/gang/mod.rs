@@ -44,12 +44,23 @@ pub struct Amounts {
     /// heartbeats a second when it is 20.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(2..=3600), requires = "agents")]
     pub heartbeat_timeout: u64,
+    /// Tasks of one agent beat at different times, as they do after days. As a gang starts they beat together, and agents
+    /// tell fewer words.
+    #[arg(long, requires = "agents")]
+    pub beats_apart: bool,
 }
 
 impl Amounts {
     /// As `bench all` has it: agents that are processes.
     pub(super) fn usual() -> Self {
-        Self { tasks: None, agents: None, kill_leader: false, beat_seconds: 20.0, heartbeat_timeout: 20 }
+        Self {
+            tasks: None,
+            agents: None,
+            kill_leader: false,
+            beat_seconds: 20.0,
+            heartbeat_timeout: 20,
+            beats_apart: false,
+        }
     }
 }
 

@@ -33,6 +33,10 @@ pub(super) struct Round {
     pub(super) register: Phase,
     pub(super) first: Phase,
     pub(super) beats: BeatsSeen,
+    /// Of a core, while all tasks only beat; `None` if the leader died meanwhile.
+    pub(super) leader_percent: Option<f64>,
+    /// How they were told then.
+    pub(super) beats_told: Told,
     /// Heartbeats for which a client would have ended its process, from the registration to the end.
     pub(super) refused_beats: u64,
     pub(super) second: Phase,
@@ -103,9 +107,11 @@ impl<'a> Gang<'a> {
     async fn live(mut self, calm: Option<&Round>) -> anyhow::Result<Round> {
         let tasks = self.size.tasks;
         let register = self.step(Step::Register, calm.map(|calm| &calm.register), tasks).await?;
-        let heart = Heart::start(&self.agents, self.size.beat_every());
+        let heart = Heart::start(&self.agents, self.size.beat_every(), self.size.beats_apart);
         let first = self.step(Step::Barrier(FIRST_BARRIER), calm.map(|calm| &calm.first), tasks).await?;
-        let beats = self.beat(&heart, calm.is_some()).await?;
+        let before = self.fleet.told();
+        let (beats, leader_percent) = self.beat(&heart, calm.is_some()).await?;
+        let beats_told = self.fleet.told().since(before);
         let second = self.step(Step::Barrier(SECOND_BARRIER), calm.map(|calm| &calm.second), tasks).await?;
         let refused_beats = beats.refused + heart.seen().refused;
         drop(heart);
@@ -130,6 +136,8 @@ impl<'a> Gang<'a> {
             register,
             first,
             beats,
+            leader_percent,
+            beats_told,
             refused_beats,
             second,
             leave,
@@ -176,22 +184,26 @@ impl<'a> Gang<'a> {
         Ok(Phase { after_kill_s, ..phase })
     }
 
-    /// Looks at heartbeats for some seconds.
-    async fn beat(&mut self, heart: &Heart, kills: bool) -> anyhow::Result<BeatsSeen> {
+    /// Looks at heartbeats for some seconds, and at how much of a core the leader takes if it does not die.
+    async fn beat(&mut self, heart: &Heart, kills: bool) -> anyhow::Result<(BeatsSeen, Option<f64>)> {
+        let leader = self.cluster.wait_for_leader().await?;
         heart.look();
         // What is measured is the passing of time itself; nothing is waited for.
         if kills {
-            let leader = self.cluster.wait_for_leader().await?;
             self.usage.note(self.cluster)?;
             sleep(self.size.beating / 2).await;
             self.cluster.kill(leader)?;
             sleep(self.size.beating / 2).await;
             let seen = heart.seen();
             self.come_back(leader).await?;
-            return self.beaten(seen).await;
+            return Ok((self.beaten(seen).await?, None));
         }
+        let before = self.cluster.process(leader)?.cpu_time()?;
         sleep(self.size.beating).await;
-        self.beaten(heart.seen()).await
+        let used = self.cluster.process(leader)?.cpu_time()? - before;
+        let seen = self.beaten(heart.seen()).await?;
+        ensure!(self.cluster.wait_for_leader().await? == leader, "the measured node leads no more");
+        Ok((seen, Some(100.0 * used.as_secs_f64() / self.size.beating.as_secs_f64())))
     }
 
     async fn beaten(&self, seen: BeatsSeen) -> anyhow::Result<BeatsSeen> {

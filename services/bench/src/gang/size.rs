@@ -29,6 +29,8 @@ pub(super) struct Size {
     pub(super) kills: bool,
     pub(super) beating: Duration,
     pub(super) heartbeat_timeout: Duration,
+    /// Whether tasks of one agent beat at different times.
+    pub(super) beats_apart: bool,
 }
 
 impl Size {
@@ -68,6 +70,7 @@ impl Size {
             kills: amounts.kill_leader,
             beating: Duration::from_secs_f64(seconds),
             heartbeat_timeout: Duration::from_secs(amounts.heartbeat_timeout),
+            beats_apart: amounts.beats_apart,
         }))
     }
 

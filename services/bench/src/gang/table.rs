@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use tripod_load::agents::Told;
+
 use super::phase::{Phase, quantile};
 use super::played::Round;
 use super::size::Size;
@@ -18,9 +20,11 @@ pub(super) fn of(size: Size, rounds: &[Round]) -> String {
     let mut text = format!(
         "{tasks} tasks behind {agents} agents that one process plays, on the cores of the nodes: each agent has an address, a \
          connection, a stream of calls and a session of its own, at one of three nodes. Heartbeat timeout {} s; each task \
-         beats every {} s. Every task passed every step.\n",
+         beats every {} s, those of one agent {}, and agents gather and tell as real ones do. Every task passed every \
+         step.\n",
         size.heartbeat_timeout.as_secs_f64(),
-        size.beat_every().as_secs_f64()
+        size.beat_every().as_secs_f64(),
+        if size.beats_apart { "at different times" } else { "together" }
     );
     let titles = ["All nodes live:", "Another such gang; the leader is killed in the middle of each phase:"];
     for (position, (title, round)) in titles.iter().zip(rounds).enumerate() {
@@ -46,6 +50,12 @@ fn rows(text: &mut String, size: Size, round: &Round, is_calm: bool) {
     let beat_ms = |part| 1e3 * quantile(&round.beats.waits_s, part);
     let beats = format!("{:.1} ms ({:.1} ms) of {}", beat_ms(0.99), beat_ms(0.5), round.beats.waits_s.len());
     row("heartbeats, p99 (p50)", beats, None);
+    let Told { words, in_words, by_themselves, leased, .. } = round.beats_told;
+    let told = format!("{in_words} in {words} words, {by_themselves} by name, {leased} answered by agents");
+    row("heartbeats, as they were told", told, None);
+    if let Some(percent) = round.leader_percent {
+        row("leader's processor time while all only beat", format!("{percent:.1} %"), None);
+    }
     let refused = round.refused_beats as f64;
     row("heartbeats that a client would have died of", format!("{refused}"), Some(NEVER.cells(refused, "")));
     let sent_away = round.told.sent_away as f64;
@@ -79,7 +89,7 @@ fn together(first: &Phase, second: &Phase) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use tokio::time::Instant;
-    use tripod_load::agents::{BeatsSeen, Told};
+    use tripod_load::agents::BeatsSeen;
 
     use super::super::Amounts;
     use super::super::usage::Used;
@@ -96,10 +106,12 @@ mod tests {
             register: step(),
             first: step(),
             beats: BeatsSeen { waits_s: vec![0.004], ..BeatsSeen::default() },
+            leader_percent: after_kill_s.is_none().then_some(8.25),
+            beats_told: Told { words: 2, in_words: 15, by_themselves: 1, ..Told::default() },
             refused_beats: 0,
             second: step(),
             leave: step(),
-            told: Told { sent_away, broken: 2, again: 7 },
+            told: Told { sent_away, broken: 2, again: 7, ..Told::default() },
             used: Used { peak_mb: 401.0, resident_mb: 90.0, disk_bytes: 100.0 },
         }
     }
@@ -118,6 +130,8 @@ mod tests {
         has("| most resident memory of a node | 401 MB | <= 400 MB | **missed** |");
         has("| disk, a task and node | 50 B |  |  |");
         has("| heartbeats, p99 (p50) | 4.0 ms (4.0 ms) of 1 |  |  |");
+        has("| heartbeats, as they were told | 15 in 2 words, 1 by name, 0 answered by agents |  |  |");
+        has("| leader's processor time while all only beat | 8.2 % |  |  |");
         assert!(!text.contains("killed"), "{text}");
     }
 
@@ -126,6 +140,7 @@ mod tests {
         let text = of(size(), &[round(None, 0), round(Some(0.25), 1)]);
         let (_, killed) = text.split_once("the leader is killed").unwrap();
         assert!(killed.contains("all 3.00 s, 0.25 s from the kill |"), "{killed}");
+        assert!(!killed.contains("processor time"), "{killed}");
         assert!(killed.contains("| register and barrier of one task, p99 | 3.00 s |  |  |"), "{killed}");
         assert!(killed.contains("| streams that a node ended (GOAWAY or goodbye) | 1 | <= 0 | **missed** |"));
     }

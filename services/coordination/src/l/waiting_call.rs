@@ -1,6 +1,8 @@
 //! A call that waits only for so long. The time is this node's, which holds the call; what it means
 //! that the time is over is the state's to say, because the wait may have ended meanwhile.
 
+use std::future::{Future as _, poll_fn};
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -46,7 +48,12 @@ impl WaitingCall {
             Over::Command(_) => {
                 let gateway = gateway.clone();
                 let run = async move { self.run(caller, &gateway).await };
-                tokio::spawn(CallerConnection::carried(run)).await.unwrap_or(Err(Outage::Stopping))
+                let mut run = Box::pin(CallerConnection::carried(run));
+                // Begun here, so that an op of a stream has its place among the others.
+                match poll_fn(|context| Poll::Ready(run.as_mut().poll(context))).await {
+                    Poll::Ready(outcome) => outcome,
+                    Poll::Pending => tokio::spawn(run).await.unwrap_or(Err(Outage::Stopping)),
+                }
             }
             Over::Fault(_) => self.run(caller, gateway).await,
         }

@@ -1,7 +1,11 @@
 //! The calls of clients take turns.
 
-use tripod_gateway::{Gateway, Mishap};
-use tripod_port::{CallerAddress, CallerConnection};
+use std::sync::Arc;
+
+use futures::poll;
+use parking_lot::Mutex;
+use tripod_gateway::{Gateway, MemoryBackend, Mishap};
+use tripod_port::{CallerAddress, CallerConnection, StreamOrder};
 use tripod_state::{Command, Envelope, kv};
 
 use crate::common::job;
@@ -49,4 +53,49 @@ async fn what_the_node_does_by_itself_waits_for_no_turn_and_clients_wait_until_o
     other.await.unwrap().unwrap().unwrap();
     stamped.await.unwrap().unwrap().unwrap();
     assert_eq!(gateway.turns().waited_total, 3);
+}
+
+/// The commands of clients of this backend from now on, in their order. Those of the key `stuck` get no answer.
+fn noted(backend: &MemoryBackend) -> Arc<Mutex<Vec<String>>> {
+    let keys = Arc::<Mutex<Vec<String>>>::default();
+    let noted = Arc::clone(&keys);
+    backend.set_mishaps(move |envelope| {
+        let Command::Kv(kv::Command::Insert { key, .. }) = &envelope.command else { return Mishap::Success };
+        noted.lock().push(key.clone());
+        if key == "stuck" { Mishap::Silence } else { Mishap::Success }
+    });
+    keys
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_command_whose_turn_has_come_is_overtaken_by_none_that_comes_later_in_its_stream() {
+    let (gateway, backend) = Gateway::in_memory();
+    let job = job(&gateway, 1).await;
+    let keys = noted(&backend);
+    let caller = CallerConnection::from(CallerAddress::default());
+    let call = |key: &str| {
+        let (gateway, command) = (gateway.clone(), job.insert_command(key, "value"));
+        caller.scope(async move { gateway.submit(command).await.unwrap().unwrap() })
+    };
+    let stuck: Vec<_> = (0..UNDER_WAY_MAX).map(|_| tokio::spawn(call("stuck"))).collect();
+    tripod_wait::until("all turns are taken", || (keys.lock().len() == UNDER_WAY_MAX).then_some(())).await;
+    keys.lock().clear();
+
+    let (stream, other) = (StreamOrder::default(), StreamOrder::default());
+    let mut first = Box::pin(stream.scope(call("first")));
+    assert!(poll!(&mut first).is_pending(), "there is no room");
+    for stuck in &stuck[..4] {
+        stuck.abort();
+    }
+    until_wait(&gateway, 0).await;
+
+    let mut second = Box::pin(stream.scope(call("second")));
+    assert!(poll!(&mut second).is_pending(), "the first has its turn, and does not know it yet");
+    other.scope(call("other")).await;
+    let mut third = Box::pin(stream.scope(call("third")));
+    assert!(poll!(&mut third).is_pending());
+    drop(second);
+    first.await;
+    third.await;
+    assert_eq!(*keys.lock(), ["other", "first", "third"]);
 }

@@ -10,15 +10,18 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 use tonic::transport::Channel;
 use tonic::{Code, Status};
+use tripod_beats::Beat;
 use tripod_calls::{Answer, CallOptions, CallStream, Hello, Reason};
 use tripod_proto::metadata::{OUTAGE_SESSION, OUTAGE_STOPPING};
 use tripod_proto::tripod::v1::sessions_client::SessionsClient;
 use tripod_proto::tripod::v1::{CloseSessionRequest, OpenSessionRequest};
 use tripod_proto::wide;
 
+use super::beats::{Answered, Beats};
 use super::fleet::{Fleet, host};
 use super::life::{self, Call, Life, Step};
 use super::numbers::{Numbers, Place};
+use super::tally::Tally;
 use crate::connect;
 
 /// How long an agent looks for a node that takes its stream: a cluster without a leader is one that comes back.
@@ -38,6 +41,7 @@ pub struct PlayedAgent {
     session: u128,
     numbers: Numbers,
     link: Mutex<Link>,
+    beats: Beats,
 }
 
 /// The stream that an agent has at the moment.
@@ -48,6 +52,8 @@ struct Link {
     /// The number of its node among the endpoints.
     node: usize,
     stream: CallStream,
+    /// The connection of the stream, for calls that are no ops.
+    channel: Channel,
 }
 
 /// How long each task waited, in seconds, or what it was refused with.
@@ -68,7 +74,7 @@ impl PlayedAgent {
         let permit = fleet.opening().acquire().await.context("opening has ended")?;
         let (node, channel) = dial(fleet, number, first).await?;
         let session = open_session(channel.clone()).await?;
-        let stream = open(fleet, channel, session)?;
+        let stream = open(fleet, channel.clone(), session)?;
         drop(permit);
         Ok(Self {
             fleet: fleet.clone(),
@@ -77,7 +83,8 @@ impl PlayedAgent {
             service: OnceLock::new(),
             session,
             numbers: Numbers::default(),
-            link: Mutex::new(Link { life: 0, node, stream }),
+            link: Mutex::new(Link { life: 0, node, stream, channel }),
+            beats: Beats::default(),
         })
     }
 
@@ -98,9 +105,28 @@ impl PlayedAgent {
         join_all(self.lives.iter().map(|life| timed(self.step(*life, step)))).await
     }
 
-    /// All its tasks beat. Each waits for no longer than `patience`.
-    pub async fn beat(&self, patience: Duration) -> Waits {
-        join_all(self.lives.iter().map(|life| timed(self.beat_of(*life, patience)))).await
+    /// Task number `task` of its own beats, and waits for no longer than `patience`. Its beats must be told meanwhile.
+    pub(super) async fn beat(&self, task: usize, patience: Duration) -> Result<f64, Status> {
+        let life = *self.lives.get(task).ok_or_else(|| Status::internal("it has no such task"))?;
+        timed(self.beat_of(life, patience)).await
+    }
+
+    pub(super) fn beats(&self) -> &Beats {
+        &self.beats
+    }
+
+    pub(super) fn tally(&self) -> &Tally {
+        self.fleet.tally()
+    }
+
+    pub(super) fn job(&self) -> &str {
+        self.fleet.job()
+    }
+
+    /// Its connection at the moment, and how many it had before.
+    pub(super) async fn connection(&self) -> (u64, Channel) {
+        let link = self.link.lock().await;
+        (link.life, link.channel.clone())
     }
 
     /// Gives its session back, and leaves.
@@ -111,12 +137,12 @@ impl PlayedAgent {
         use prost::Message as _;
         let (session, session_high) = wide::split(self.session);
         let message = CloseSessionRequest { session, session_high }.encode_to_vec();
-        self.until_answered((CLOSE_SESSION, message.into()), &self.numbers.none(), None).await.map(drop)
+        self.until_answered((CLOSE_SESSION, message.into()), &self.numbers.none()).await.map(drop)
     }
 
     async fn step(&self, life: Life, step: Step) -> Result<(), Status> {
         let call = life.step(step, self.service());
-        let answer = self.until_answered(call, &self.numbers.begin(), None).await?;
+        let answer = self.until_answered(call, &self.numbers.begin()).await?;
         match step {
             Step::Register => {
                 let service = life::registered(answer)?;
@@ -131,11 +157,17 @@ impl PlayedAgent {
     }
 
     async fn beat_of(&self, life: Life, patience: Duration) -> Result<(), Status> {
-        let call = life.beat(self.service());
-        let place = self.numbers.none();
-        let answer = self.until_answered(call, &place, Some(patience));
-        let answer = tokio::time::timeout(patience, answer).await;
-        life::beaten(answer.map_err(|_| Status::deadline_exceeded("no answer in time"))??, self.service())
+        let (path, message) = life.beat(self.service());
+        let beat = Beat { path: path.to_owned(), message };
+        let answer = match self.beats.made(&beat, patience).await {
+            Answered::ByCluster(verdict) => verdict?,
+            Answered::ByLease(answer) => {
+                self.tally().leased();
+                answer
+            }
+            Answered::ByNobody => return Err(Status::deadline_exceeded("no answer in time")),
+        };
+        life::beaten(answer, self.service())
     }
 
     fn service(&self) -> u64 {
@@ -143,18 +175,12 @@ impl PlayedAgent {
     }
 
     /// Sends a call until the cluster has an answer to it, to whatever node; always in the same place of the session.
-    async fn until_answered(
-        &self,
-        (path, message): Call,
-        place: &Place<'_>,
-        patience: Option<Duration>,
-    ) -> Result<Bytes, Status> {
+    async fn until_answered(&self, (path, message): Call, place: &Place<'_>) -> Result<Bytes, Status> {
         loop {
             let Link { life, stream, .. } = self.link.lock().await.clone();
             let options = CallOptions {
                 sequence: place.sequence(),
                 acknowledged_below: place.acknowledged_below(),
-                patience,
                 ..CallOptions::default()
             };
             match stream.call(path, message.clone(), &options).await {
@@ -172,7 +198,7 @@ impl PlayedAgent {
     }
 
     /// Opens a stream at another node, unless another call has done that since stream `life`.
-    async fn reopen(&self, life: u64) -> Result<(), Status> {
+    pub(super) async fn reopen(&self, life: u64) -> Result<(), Status> {
         let mut link = self.link.lock().await;
         if link.life != life {
             return Ok(());
@@ -182,7 +208,8 @@ impl PlayedAgent {
         let permit = self.fleet.opening().acquire().await;
         let opened = async {
             let (node, channel) = dial(&self.fleet, self.number, next).await?;
-            anyhow::Ok(Link { life: life + 1, node, stream: open(&self.fleet, channel, self.session)? })
+            let stream = open(&self.fleet, channel.clone(), self.session)?;
+            anyhow::Ok(Link { life: life + 1, node, stream, channel })
         };
         let opened = opened.await.map_err(|error| Status::unavailable(format!("{error:#}")))?;
         drop(permit);

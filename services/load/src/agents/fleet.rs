@@ -27,6 +27,7 @@ pub struct Fleet {
 #[derive(Debug)]
 struct Shared {
     endpoints: Vec<String>,
+    job: String,
     /// Metadata of every call.
     metadata: MetadataMap,
     opening: Semaphore,
@@ -41,11 +42,10 @@ impl Fleet {
     pub fn new(endpoints: Vec<String>, job: &str) -> anyhow::Result<Self> {
         anyhow::ensure!(!endpoints.is_empty(), "agents need the address of a node");
         let mut metadata = MetadataMap::new();
-        let job: Result<AsciiMetadataValue, _> = job.parse();
-        let job = job.context("this is no name of a job")?;
-        metadata.insert(metadata::JOB, job);
-        let opening = Semaphore::new(OPENED_AT_ONCE);
-        Ok(Self { shared: Arc::new(Shared { endpoints, metadata, opening, tally: Tally::default() }) })
+        let name: Result<AsciiMetadataValue, _> = job.parse();
+        metadata.insert(metadata::JOB, name.context("this is no name of a job")?);
+        let (job, opening, tally) = (job.to_owned(), Semaphore::new(OPENED_AT_ONCE), Tally::default());
+        Ok(Self { shared: Arc::new(Shared { endpoints, job, metadata, opening, tally }) })
     }
 
     /// How streams ended so far, and what was sent again.
@@ -56,6 +56,10 @@ impl Fleet {
 
     pub(super) fn tally(&self) -> &Tally {
         &self.shared.tally
+    }
+
+    pub(super) fn job(&self) -> &str {
+        &self.shared.job
     }
 
     pub(super) fn metadata(&self) -> &MetadataMap {

@@ -1,13 +1,16 @@
-//! Heartbeats of an agent's tasks.
+//! When an agent's tasks beat, and what is seen of it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::future::join_all;
 use tokio::task::JoinHandle;
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
+use tonic::Status;
 
-use super::agent::{PlayedAgent, Waits};
+use super::agent::PlayedAgent;
+use super::beats;
 
 /// Beats for all tasks of all agents until it is dropped.
 #[derive(Debug)]
@@ -35,22 +38,22 @@ pub struct BeatsSeen {
 }
 
 impl Heart {
-    /// Each task beats in every such interval; agents spread over it, as the starts of real hosts do.
+    /// Each task beats in every such interval. Agents spread over it, as the starts of real hosts do. Tasks of one agent beat
+    /// together, as those do that have registered together; with `apart` they spread over it, too.
     #[must_use]
-    pub fn start(agents: &[Arc<PlayedAgent>], every: Duration) -> Self {
+    pub fn start(agents: &[Arc<PlayedAgent>], every: Duration, apart: bool) -> Self {
         let shared = Arc::<Shared>::default();
         let all = agents.len().max(1) as f64;
         let beat = |agent: &Arc<PlayedAgent>| {
             let (agent, shared) = (Arc::clone(agent), Arc::clone(&shared));
             let offset = every.mul_f64(f64::from(agent.number()) / all);
             tokio::spawn(async move {
-                sleep(offset).await;
-                let mut ticks = interval(every);
-                ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-                loop {
-                    ticks.tick().await;
-                    shared.note(agent.beat(every).await);
-                }
+                let first = Instant::now() + offset;
+                let tasks = (0..agent.tasks()).map(|task| {
+                    let part = if apart { task as f64 / agent.tasks() as f64 } else { 0.0 };
+                    beat_on(&agent, task, interval_at(first + every.mul_f64(part), every), &shared)
+                });
+                tokio::join!(beats::tell(Arc::clone(&agent), every), join_all(tasks));
             })
         };
         let beating = agents.iter().map(beat).collect();
@@ -76,19 +79,26 @@ impl Drop for Heart {
     }
 }
 
+/// Beats for one task, for ever.
+async fn beat_on(agent: &PlayedAgent, task: usize, mut ticks: Interval, shared: &Shared) {
+    let every = ticks.period();
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        shared.note(agent.beat(task, every).await);
+    }
+}
+
 impl Shared {
-    fn note(&self, waits: Waits) {
+    fn note(&self, wait: Result<f64, Status>) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_looking = self.is_looking.load(Ordering::Relaxed);
-        for wait in waits {
-            match wait {
-                Ok(wait_s) if is_looking => seen.waits_s.push(wait_s),
-                Ok(_) => {}
-                Err(status) => {
-                    seen.refused += 1;
-                    seen.first_refusal
-                        .get_or_insert_with(|| format!("{:?}: {}", status.code(), status.message()));
-                }
+        match wait {
+            Ok(wait_s) if self.is_looking.load(Ordering::Relaxed) => seen.waits_s.push(wait_s),
+            Ok(_) => {}
+            Err(status) => {
+                seen.refused += 1;
+                seen.first_refusal
+                    .get_or_insert_with(|| format!("{:?}: {}", status.code(), status.message()));
             }
         }
     }
@@ -96,20 +106,20 @@ impl Shared {
 
 #[cfg(test)]
 mod tests {
-    use tonic::Status;
-
     use super::*;
 
     #[test]
     fn refusals_are_seen_whenever_they_come_and_waits_only_while_somebody_looks() {
         let heart = Heart { beating: Vec::new(), shared: Arc::default() };
-        heart.shared.note(vec![Ok(1.0), Err(Status::aborted("dead")), Err(Status::aborted("later"))]);
+        for wait in [Ok(1.0), Err(Status::aborted("dead")), Err(Status::aborted("later"))] {
+            heart.shared.note(wait);
+        }
         heart.look();
-        heart.shared.note(vec![Ok(2.0)]);
+        heart.shared.note(Ok(2.0));
         let seen = heart.seen();
         assert_eq!((seen.waits_s, seen.refused), (vec![2.0], 2));
         assert_eq!(seen.first_refusal.as_deref(), Some("Aborted: dead"));
-        heart.shared.note(vec![Ok(3.0)]);
+        heart.shared.note(Ok(3.0));
         assert_eq!(heart.seen(), BeatsSeen::default());
     }
 }

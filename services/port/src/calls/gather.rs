@@ -1,12 +1,12 @@
-//! What is done around the ops of one frame while each of them begins.
+//! What is done around the ops of one frame while each of them begins, and around those that go on together.
 
 use std::fmt;
 use std::sync::Arc;
 
 type Around = dyn Fn(&mut dyn FnMut()) + Send + Sync;
 
-/// Whatever collects what the ops of one frame propose while they begin, on the thread that begins them, and proposes it
-/// together. It must call what it is given once. Cheap to clone.
+/// Whatever collects what the ops of one frame propose while they begin, or those that were woken as they go on, on the thread
+/// that polls them, and proposes it together. It must call what it is given once. Cheap to clone.
 #[derive(Clone)]
 pub struct Gather(Arc<Around>);
 

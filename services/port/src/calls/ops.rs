@@ -74,11 +74,18 @@ impl Ops {
         Some(!entry.has_arrived)
     }
 
-    /// Polls those that were woken. Whoever is woken from now on wakes the task of `context`.
-    pub(super) fn poll(&mut self, context: &Context<'_>, tell: impl FnMut(u32, Told)) {
+    /// Looks who was woken. Whoever is woken from now on wakes the task of `context`. Whether anybody was, who is then to be
+    /// [polled](Self::poll_woken).
+    pub(super) fn begin_poll(&mut self, context: &Context<'_>) -> bool {
+        self.woken.take(&mut self.tags, context.waker());
+        !self.tags.is_empty()
+    }
+
+    /// Polls those of whom [`Self::begin_poll`] has learned.
+    pub(super) fn poll_woken(&mut self, tell: impl FnMut(u32, Told)) {
         let mut tags = std::mem::take(&mut self.tags);
-        self.woken.take(&mut tags, context.waker());
         self.poll_each(&tags, tell);
+        tags.clear();
         self.tags = tags;
     }
 

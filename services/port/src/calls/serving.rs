@@ -29,6 +29,7 @@ use crate::connection::ConnectionCalls;
 use crate::followed::Followed;
 use crate::refusal;
 use crate::stop::Phase;
+use crate::stream_order::StreamOrder;
 use crate::under_way::Cut;
 
 /// Takes frames and polls ops until the stream ends.
@@ -44,6 +45,8 @@ pub(super) struct Serving {
     /// What the paths weigh.
     paths_held: Option<Charge>,
     ops: Ops,
+    /// In which what the ops change is handed on.
+    order: StreamOrder,
     outbox: Arc<Outbox>,
     phases: Phases,
     open: OpenStream,
@@ -71,6 +74,7 @@ impl Serving {
             paths: Paths::new(base),
             paths_held: None,
             ops,
+            order: StreamOrder::default(),
             outbox,
             phases,
             open,
@@ -207,6 +211,31 @@ impl Serving {
         Ok(())
     }
 
+    /// Does all that can be done now. The stream ends with what this gives.
+    fn step(&mut self, context: &mut Context<'_>) -> Option<Status> {
+        self.hear_stop(context);
+        self.poll_woken(context);
+        match self.take_frames(context) {
+            Ok(()) if self.is_over() => Some(Status::ok("")),
+            Ok(()) => None,
+            Err(status) => {
+                self.open.ends_by(end_by(&status));
+                Some(status)
+            }
+        }
+    }
+
+    /// Polls the ops that were woken, together as they began: what one of them proposes whose turn has come must not
+    /// overtake what its frame proposed.
+    fn poll_woken(&mut self, context: &Context<'_>) {
+        if !self.ops.begin_poll(context) {
+            return;
+        }
+        let gather = self.services.gather().clone();
+        let Self { ops, outbox, .. } = self;
+        gather.around(&mut || ops.poll_woken(|tag, told| tell(outbox, tag, told)));
+    }
+
     /// Whether the client sends nothing any more, and all is answered.
     fn is_over(&self) -> bool {
         self.frames.is_none() && self.ops.is_empty()
@@ -218,17 +247,8 @@ impl Future for Serving {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let this = self.get_mut();
-        this.hear_stop(context);
-        let outbox = &this.outbox;
-        this.ops.poll(context, |tag, told| tell(outbox, tag, told));
-        let end = match this.take_frames(context) {
-            Ok(()) if this.is_over() => Some(Status::ok("")),
-            Ok(()) => None,
-            Err(status) => {
-                this.open.ends_by(end_by(&status));
-                Some(status)
-            }
-        };
+        let order = this.order.clone();
+        let end = order.enter(|| this.step(context));
         let is_over = end.is_some();
         if let Some(status) = end {
             this.outbox.end(status);

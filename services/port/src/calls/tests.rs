@@ -9,7 +9,7 @@ mod rules;
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::{BufMut as _, Bytes, BytesMut};
@@ -59,6 +59,10 @@ struct Fake {
     begun: Mutex<Vec<String>>,
     dropped: AtomicUsize,
     go: Notify,
+    /// Whether what runs is within the hook of the stream's port.
+    is_gathering: AtomicBool,
+    /// The same when each `Write` went on.
+    went_on: Mutex<Vec<bool>>,
 }
 
 struct Noted(Arc<Fake>);
@@ -98,7 +102,10 @@ impl DirectService for Service {
                     note_arrived();
                     go.await;
                 }
-                "Write" => fake.go.notified().await,
+                "Write" => {
+                    fake.go.notified().await;
+                    fake.went_on.lock().push(fake.is_gathering.load(Ordering::SeqCst));
+                }
                 "Hold" => std::future::pending().await,
                 "Large" => return unary::answer(Ok(tonic::Response::new("x".repeat(LARGE_BYTES)))),
                 _ => {}
@@ -163,7 +170,9 @@ impl Port {
         let (noted, begun) = (Arc::clone(&gathered), Arc::clone(&fake));
         let gather = Gather::new(move |begin| {
             let before = begun.begun.lock().len();
+            begun.is_gathering.store(true, Ordering::SeqCst);
             begin();
+            begun.is_gathering.store(false, Ordering::SeqCst);
             noted.lock().push(begun.begun.lock().len() - before);
         });
         let direct = vec![Direct::of(Service(Arc::clone(&fake)))];
@@ -322,6 +331,19 @@ async fn ops_begin_in_their_order_and_those_of_a_frame_together() {
         heard.push(text(&client.answer().await));
     }
     assert_eq!(heard, said);
+}
+
+/// What they propose must not overtake what was gathered as they began.
+#[tokio::test]
+async fn ops_go_on_together_as_they_began() {
+    let port = Port::new();
+    let mut client = port.open().await;
+    client.ops(vec![op(1, WRITE, "a"), op(2, WRITE, "b")]);
+    settle().await;
+    port.fake.go.notify_waiters();
+    let answers = [client.answer().await, client.answer().await];
+    assert_eq!(answers.each_ref().map(text), ["a", "b"]);
+    assert_eq!(*port.fake.went_on.lock(), [true, true]);
 }
 
 #[tokio::test]

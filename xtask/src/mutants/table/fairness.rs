@@ -116,10 +116,28 @@ pub(super) const ROWS: &[Mutant] = &[
         promise: "INV-41: the commands of clients with sessions of their own take turns like all others.",
         file: "services/gateway/src/submit.rs",
         original: &[
-            "let _turn = hold.turn(&self.turns, || command_bytes(&envelope.command)).await?;",
-            "let applied = self.send(&envelope, &mut hold, envelope.stamp.is_some()).await?;",
+            "let mut turn = hold.turn_to_change(&self.turns, || command_bytes(&envelope.command)).await?;",
+            "let applied = self.send(&envelope, &mut hold, Some(&mut turn), envelope.stamp.is_some()).await?;",
         ],
-        replacement: &["let applied = self.send(&envelope, &mut hold, envelope.stamp.is_some()).await?;"],
+        replacement: &[
+            "let applied = self.send(&envelope, &mut hold, None, envelope.stamp.is_some()).await?;",
+        ],
         tests: GATEWAY,
+    },
+    Mutant {
+        name: "later-op-before-an-earlier",
+        promise: "What ops of a stream change enters the log in their order, also if one has had to wait for its turn.",
+        file: "services/gateway/src/hold.rs",
+        original: &["&& tokio::time::timeout_at(self.deadline, position.first()).await.is_err()"],
+        replacement: &["&& tokio::time::timeout_at(self.deadline, async { _ = position; }).await.is_err()"],
+        tests: GATEWAY,
+    },
+    Mutant {
+        name: "woken-ops-by-themselves",
+        promise: "What an op proposes whose turn has come does not overtake what was gathered as its frame began.",
+        file: "services/port/src/calls/serving.rs",
+        original: &["gather.around(&mut || ops.poll_woken(|tag, told| tell(outbox, tag, told)));"],
+        replacement: &["let _ = gather;", "ops.poll_woken(|tag, told| tell(outbox, tag, told));"],
+        tests: "-p tripod-port --lib calls::",
     },
 ];

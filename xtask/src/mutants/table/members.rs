@@ -62,7 +62,7 @@ pub(super) const ROWS: &[Mutant] = &[
         name: "batch-out-of-turn",
         promise: "Commands that a follower passes on enter the log in the order in which it took them.",
         file: "raft/src/peers/succession.rs",
-        original: &["if timeout(PATIENCE, line.wait_for(|line| line.next >= place)).await.is_err() {"],
+        original: &["if timeout(PATIENCE, line.wait_for(|line| line.next >= number)).await.is_err() {"],
         replacement: &["if timeout(PATIENCE, line.wait_for(|line| line.next > 0)).await.is_err() {"],
         tests: "-p tripod-raft --test cluster gathering::",
     },

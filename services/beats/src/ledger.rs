@@ -11,25 +11,25 @@ use tonic::Status;
 /// Beats of one batch; nodes take four times as many. More are told with the next one.
 const BATCH_MAX: usize = 4096;
 /// Beats that are kept at a time, of one client each.
-pub(crate) const BEATS_MAX: usize = 4 * BATCH_MAX;
+pub const BEATS_MAX: usize = 4 * BATCH_MAX;
 
 /// A client's heartbeat call. One client's beats are all alike, and another client's are not: the message
 /// names the task and its life.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Beat {
-    pub(crate) path: String,
+pub struct Beat {
+    pub path: String,
     /// Uncompressed, without gRPC's frame.
-    pub(crate) message: Bytes,
+    pub message: Bytes,
 }
 
 /// What a beat is answered.
-pub(crate) type Verdict = Result<Bytes, Status>;
+pub type Verdict = Result<Bytes, Status>;
 
 type Waiter = oneshot::Sender<Verdict>;
 
 /// All beats of late.
 #[derive(Debug, Default)]
-pub(crate) struct Ledger {
+pub struct Ledger {
     entries: HashMap<Beat, Entry>,
 }
 
@@ -49,7 +49,7 @@ struct Entry {
 
 /// What a beat can be answered without the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Lease {
+pub enum Lease {
     /// The same one has not been answered yet.
     None,
     /// What the same one was answered last.
@@ -60,21 +60,17 @@ pub(crate) enum Lease {
 
 /// What is known of a beat that the cluster has taken last.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Taken {
+pub struct Taken {
     /// How long its client waits for an answer, if it says so.
-    pub(crate) given: Option<Duration>,
+    pub given: Option<Duration>,
     /// What it was answered.
-    pub(crate) answer: Bytes,
+    pub answer: Bytes,
 }
 
 impl Ledger {
     /// A client has made `beat`, and waits `given` for its verdict, which comes by the receiver. Without a verdict the beat
     /// was given up for others, and `None` says that there is no place for it.
-    pub(crate) fn join(
-        &mut self,
-        beat: &Beat,
-        given: Option<Duration>,
-    ) -> Option<oneshot::Receiver<Verdict>> {
+    pub fn join(&mut self, beat: &Beat, given: Option<Duration>) -> Option<oneshot::Receiver<Verdict>> {
         if self.entries.len() >= BEATS_MAX && !self.entries.contains_key(beat) {
             // Whatever anybody makes up goes, and of those that the cluster has taken none does.
             self.entries.retain(|_, entry| entry.is_taken());
@@ -102,18 +98,20 @@ impl Ledger {
     }
 
     /// How long the client of a beat waits for an answer, if it says so.
-    pub(crate) fn given(&self, beat: &Beat) -> Option<Duration> {
+    #[must_use]
+    pub fn given(&self, beat: &Beat) -> Option<Duration> {
         self.entries.get(beat).and_then(|entry| entry.given)
     }
 
     /// Whether anything is to be told.
-    pub(crate) fn has_due(&self) -> bool {
+    #[must_use]
+    pub fn has_due(&self) -> bool {
         self.entries.values().any(|entry| entry.is_due && entry.told.is_none())
     }
 
     /// Takes what is to be told now, first what the cluster has taken before. A beat that is just being told waits: its
     /// next telling would say nothing that this one does not.
-    pub(crate) fn take_due(&mut self) -> Vec<Beat> {
+    pub fn take_due(&mut self) -> Vec<Beat> {
         let mut due = Vec::new();
         for is_taken in [true, false] {
             let entries = self
@@ -130,7 +128,7 @@ impl Ledger {
     }
 
     /// The cluster has judged a beat that was taken.
-    pub(crate) fn judged(&mut self, beat: &Beat, verdict: &Verdict) {
+    pub fn judged(&mut self, beat: &Beat, verdict: &Verdict) {
         let Some(entry) = self.entries.get_mut(beat) else { return };
         entry.lease = match verdict {
             Ok(answer) => Lease::Answer(answer.clone()),
@@ -143,7 +141,7 @@ impl Ledger {
     }
 
     /// A beat that was taken got no verdict: it is due again.
-    pub(crate) fn not_judged(&mut self, beat: &Beat) {
+    pub fn not_judged(&mut self, beat: &Beat) {
         let Some(entry) = self.entries.get_mut(beat) else { return };
         if let Some(told) = entry.told.take() {
             entry.waiting.extend(told);
@@ -152,13 +150,15 @@ impl Ledger {
     }
 
     /// How a beat stands that the cluster has taken last.
-    pub(crate) fn taken(&self, beat: &Beat) -> Option<Taken> {
+    #[must_use]
+    pub fn taken(&self, beat: &Beat) -> Option<Taken> {
         self.entries.get(beat).and_then(Entry::taken)
     }
 
     /// The beats that the cluster has taken last, of those that clients have made within `age`; in an order that is the same
     /// as long as they are.
-    pub(crate) fn taken_of_late(&self, age: Duration) -> Vec<(Beat, Taken)> {
+    #[must_use]
+    pub fn taken_of_late(&self, age: Duration) -> Vec<(Beat, Taken)> {
         let of_late = self.entries.iter().filter(|(_, entry)| entry.last_made.elapsed() < age);
         let taken = of_late.filter_map(|(beat, entry)| Some((beat.clone(), entry.taken()?)));
         let mut taken: Vec<_> = taken.collect();
@@ -167,12 +167,13 @@ impl Ledger {
     }
 
     /// What a beat can be answered without the cluster.
-    pub(crate) fn lease(&self, beat: &Beat) -> Lease {
+    #[must_use]
+    pub fn lease(&self, beat: &Beat) -> Lease {
         self.entries.get(beat).map_or(Lease::None, |entry| entry.lease.clone())
     }
 
     /// Forgets beats that nobody has made for `age`, unless they are still to be told.
-    pub(crate) fn forget_older(&mut self, age: Duration) {
+    pub fn forget_older(&mut self, age: Duration) {
         self.entries
             .retain(|_, entry| entry.is_due || entry.told.is_some() || entry.last_made.elapsed() < age);
     }

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use tokio::time::Instant;
 use tripod_proto::tripod::v1 as pb;
 
-use super::ledger::{Beat, Taken};
+use crate::ledger::{Beat, Taken};
 
 /// Beats of one set; what nodes take. An agent of more clients tells each beat.
 const MEMBERS_MAX: usize = 1024;
@@ -24,7 +24,7 @@ const ROUNDING_PART: u32 = 25;
 
 /// What the leader keeps for this agent. Its session is drawn when it is made, and told to nodes only.
 #[derive(Debug)]
-pub(super) struct Sets {
+pub struct Sets {
     session: Bytes,
     kept: Option<KeptSet>,
     /// Whether an offer is under way: there is one at a time, as the leader keeps one set.
@@ -34,7 +34,7 @@ pub(super) struct Sets {
 
 /// A set as it was offered.
 #[derive(Debug)]
-pub(super) struct KeptSet {
+pub struct KeptSet {
     digest: u64,
     count: u32,
     places: HashMap<Beat, (usize, Taken)>,
@@ -42,7 +42,7 @@ pub(super) struct KeptSet {
 
 /// Tells sets apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Digest(u64);
+pub struct Digest(u64);
 
 impl Default for Sets {
     fn default() -> Self {
@@ -53,7 +53,8 @@ impl Default for Sets {
 
 impl Sets {
     /// How these beats are told in a word, if all of them are in the set that is kept, as they are there.
-    pub(super) fn told(&self, due: &[(Beat, Option<Taken>)]) -> Option<(pb::BeatSet, Digest)> {
+    #[must_use]
+    pub fn told(&self, due: &[(Beat, Option<Taken>)]) -> Option<(pb::BeatSet, Digest)> {
         let kept = self.kept.as_ref()?;
         let mut made = vec![0_u8; kept.places.len().div_ceil(8)];
         for (beat, taken) in due {
@@ -71,13 +72,13 @@ impl Sets {
     }
 
     /// The leader does not keep that set.
-    pub(super) fn forget(&mut self, digest: Digest) {
+    pub fn forget(&mut self, digest: Digest) {
         self.kept.take_if(|kept| kept.digest == digest.0);
     }
 
     /// What is to be offered now that these were told by themselves, if anything is. `taken` gives all that were taken of
     /// late. Whoever gets an offer says what came of it ([`Self::offered`]).
-    pub(super) fn offer(
+    pub fn offer(
         &mut self,
         due: &[(Beat, Option<Taken>)],
         taken: impl FnOnce() -> Vec<(Beat, Taken)>,
@@ -100,7 +101,7 @@ impl Sets {
         let member = |(beat, taken): (Beat, Taken)| pb::SetMember {
             path: beat.path,
             message: beat.message,
-            deadline_ms: taken.given.map_or(0, super::millis),
+            deadline_ms: taken.given.map_or(0, crate::millis),
             answer: taken.answer,
         };
         let set = pb::BeatSet {
@@ -114,7 +115,7 @@ impl Sets {
     }
 
     /// What came of an offer: the set that is kept, or `None`.
-    pub(super) fn offered(&mut self, kept: Option<KeptSet>) {
+    pub fn offered(&mut self, kept: Option<KeptSet>) {
         self.is_offering = false;
         if kept.is_none() {
             self.offer_from = Instant::now() + OFFER_AGAIN_AFTER;
