@@ -295,6 +295,21 @@ impl Gateway {
         self.submit(Command::Task(task::Command::End { scope, task, incarnation })).await
     }
 
+    /// The same, with how the process ended.
+    ///
+    /// # Errors
+    /// [`Outage`].
+    pub async fn ended(
+        &self,
+        job: JobId,
+        task: TaskId,
+        incarnation: Incarnation,
+        end: task::End,
+    ) -> Result<Reply, Outage> {
+        let scope = Scope { job, service: None };
+        self.submit(Command::Task(task::Command::Ended { scope, task, incarnation, end })).await
+    }
+
     /// Asks the leader's node what a front end there keeps in memory, as [`Self::answer_peers`] of that node
     /// answers it. The question may be answered twice.
     ///

@@ -36,6 +36,7 @@ The target is what jax.distributed.initialize() takes as coordinator address.";
 const SHOW_EXAMPLES: &str = "\
 Examples:
   tripod job show train -o json | jq .task_states,.barriers
+  tripod job show train                   while nobody leads: as one node remembers it, with exit code 3
   export GRPC_XDS_BOOTSTRAP_CONFIG=\"$(tripod job show train --xds-bootstrap)\"
                                           then JAX may connect to xds:///train:1";
 
@@ -174,18 +175,33 @@ async fn list(client: &Client, format: Format) -> Result<(), Failure> {
 }
 
 async fn show(client: &Client, name: &str, global: &Global) -> Result<(), Failure> {
-    let mut job = existing(client, name).await?;
+    let mut job = client.jobs().get_or_remembered(name).await?.ok_or_else(|| unknown(name))?;
     let ports = leave_out_closed(&mut job, Duration::ZERO, global).await?;
-    print(&JobView::full(&job).with_mindspore(ports.own(MINDSPORE)), global.format())
+    print(&JobView::full(&job).with_mindspore(ports.own(MINDSPORE)), global.format())?;
+    match &job.as_of {
+        Some(as_of) => Err(remembered(name, as_of)),
+        None => Ok(()),
+    }
+}
+
+/// What is shown may be old, and programs must not take it for news.
+fn remembered(name: &str, as_of: &wire::AsOf) -> Failure {
+    Failure::new(
+        Code::NoLeader,
+        format!(
+            "job show: nobody leads, so job `{name}` is shown as node {} remembers it ({}); next: `tripod status`",
+            as_of.node_id,
+            output::text(&as_of.why)
+        ),
+    )
 }
 
 async fn existing(client: &Client, name: &str) -> Result<wire::Job, Failure> {
-    client.jobs().get(name).await?.ok_or_else(|| {
-        Failure::new(
-            Code::JobUnknown,
-            format!("there is no job `{name}`; see the jobs with `tripod job list`"),
-        )
-    })
+    client.jobs().get(name).await?.ok_or_else(|| unknown(name))
+}
+
+fn unknown(name: &str) -> Failure {
+    Failure::new(Code::JobUnknown, format!("there is no job `{name}`; see the jobs with `tripod job list`"))
 }
 
 /// Data is the JSON alone, so that a shell can put it into a variable; what to do with it is told beside.

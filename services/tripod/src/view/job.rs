@@ -8,6 +8,7 @@ use tripod_client::wire;
 
 use crate::output::{self, Table};
 use crate::view::barrier::BarrierView;
+use crate::view::end::EndView;
 use crate::view::{tasks, time};
 
 /// What `job create` prints. A contract: fields may be added, never renamed.
@@ -25,6 +26,20 @@ pub(crate) struct JobView {
     mindspore_addresses: Vec<String>,
     #[serde(flatten)]
     state: Option<JobState>,
+    /// Absent unless nobody leads, and this is what one node remembers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    as_of: Option<AsOfView>,
+}
+
+/// Up to where the node knew what it told.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct AsOfView {
+    node: u64,
+    /// Of the last log entry in its state.
+    index: u64,
+    /// The log's time of that entry, since the Unix epoch.
+    now_ms: u64,
+    why: String,
 }
 
 /// What `job show` and `job list` print besides.
@@ -83,6 +98,8 @@ struct ListenerView {
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct TaskView {
     task: i32,
+    /// never-came, registering, connected, left, lost, ended or error; from nodes of an earlier build connected,
+    /// disconnected or error.
     state: String,
     incarnation: String,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -95,6 +112,21 @@ struct TaskView {
     /// Where its process runs, if somebody has said it.
     #[serde(skip_serializing_if = "String::is_empty")]
     host: String,
+    /// How its process ended, if whoever started it has said so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end: Option<EndView>,
+}
+
+impl TaskView {
+    /// What is wrong with it: its error, and how its process ended if that does not say it.
+    fn trouble(&self) -> String {
+        let end = self.end.as_ref().filter(|end| !self.error.contains(end.how()));
+        match end {
+            None => self.error.clone(),
+            Some(end) if self.error.is_empty() => format!("its process {}", end.how()),
+            Some(end) => format!("{}; its process {}", self.error, end.how()),
+        }
+    }
 }
 
 impl JobView {
@@ -105,7 +137,7 @@ impl JobView {
         let addresses: Vec<_> = addresses.into_iter().map(|address| address.address).collect();
         let port = addresses.first().and_then(|first| first.rsplit_once(':')?.1.parse().ok());
         let (job, target) = (job.name.clone(), target(&addresses));
-        Self { job, port, target, addresses, mindspore_addresses: Vec::new(), state: None }
+        Self { job, port, target, addresses, mindspore_addresses: Vec::new(), state: None, as_of: None }
     }
 
     /// The same, and where nodes of MindSpore find it.
@@ -115,12 +147,26 @@ impl JobView {
 
     /// Where the job is and how it is.
     pub(crate) fn full(job: &wire::Job) -> Self {
-        Self { state: Some(JobState::of(job)), ..Self::place(job) }
+        let as_of = job.as_of.as_ref().map(|as_of| AsOfView {
+            node: as_of.node_id,
+            index: as_of.index,
+            now_ms: as_of.now_ms,
+            why: as_of.why.clone(),
+        });
+        Self { state: Some(JobState::of(job)), as_of, ..Self::place(job) }
     }
 
     pub(crate) fn render(&self, now_ms: u64) -> String {
         let (job, target) = (output::text(&self.job), output::text(&self.target));
         let mut text = format!("job {job}\n{}target {target}", self.ports());
+        if let Some(as_of) = &self.as_of {
+            text.push_str(&format!(
+                "\nnobody leads: as node {} remembers it, up to entry {}, {} ago",
+                as_of.node,
+                as_of.index,
+                time::since(as_of.now_ms, now_ms)
+            ));
+        }
         if !self.mindspore_addresses.is_empty() {
             let at = self.mindspore_addresses.join(",");
             text.push_str(&format!("\nmindspore {}", output::text(&at)));
@@ -154,12 +200,13 @@ impl JobState {
             spec.listeners.into_iter().map(|at| ListenerView { task: at.task_id, address: at.address });
         let tasks = job.tasks.iter().map(|task| TaskView {
             task: task.task_id,
-            state: task.state.clone(),
+            state: if task.standing.is_empty() { &task.state } else { &task.standing }.clone(),
             incarnation: task.incarnation.to_string(),
             error: task.error.clone(),
             reason: task.reason.clone(),
             silence_limit_ms: task.silence_limit_ms,
             host: task.host.clone(),
+            end: task.end.as_ref().map(EndView::of),
         });
         Self {
             id: job.id,
@@ -242,7 +289,7 @@ impl JobState {
         let mut table = Table::new(&heads);
         for task in &self.task_states {
             let mut cells =
-                vec![task.task.to_string(), task.state.clone(), task.incarnation.clone(), task.error.clone()];
+                vec![task.task.to_string(), task.state.clone(), task.incarnation.clone(), task.trouble()];
             if with_hosts {
                 let host = if task.host.is_empty() { "-" } else { &task.host };
                 cells.insert(HOST_COLUMN, host.to_owned());
@@ -441,6 +488,48 @@ mod tests {
         let table = "\nTASK  STATE      INCARNATION  HOST   ERROR\n0     connected  0            gpu-7\n";
         assert!(told.contains(table), "{told}");
         assert!(!text(vec![task(0, "")]).contains("HOST"));
+    }
+
+    #[test]
+    fn where_a_task_stands_and_how_its_process_ended_is_shown() {
+        let exited = wire::ProcessEnd { exit_code: Some(1), at_ms: 5, ..Default::default() };
+        let task = |task_id, standing: &str, error: &str, end: Option<&wire::ProcessEnd>| wire::TaskState {
+            task_id,
+            standing: standing.into(),
+            state: "error".into(),
+            error: error.into(),
+            end: end.cloned(),
+            ..Default::default()
+        };
+        let tasks = vec![
+            task(0, "never-came", "", None),
+            task(1, "ended", "", Some(&exited)),
+            task(2, "error", "boom", Some(&exited)),
+            task(3, "ended", "it ended with exit code 1, as seen", Some(&exited)),
+            task(4, "", "old", None),
+        ];
+        let view = JobView::full(&wire::Job { tasks, ..job() });
+        let table = "\nTASK  STATE       INCARNATION  ERROR
+0     never-came  0
+1     ended       0            its process ended with exit code 1
+2     error       0            boom; its process ended with exit code 1
+3     ended       0            it ended with exit code 1, as seen
+4     error       0            old\n";
+        let text = view.render(0) + "\n";
+        assert!(text.contains(table), "{text}");
+        let json = serde_json::to_value(&view).expect("JSON");
+        assert_eq!(json["task_states"][0]["state"], "never-came");
+        assert_eq!(json["task_states"][1]["end"]["exit_code"], 1);
+        assert_eq!(json["as_of"], serde_json::Value::Null);
+    }
+
+    #[test]
+    fn what_a_node_remembers_is_shown_as_that() {
+        let as_of = wire::AsOf { node_id: 3, index: 209, now_ms: 4_000, why: "no leader".into() };
+        let view = JobView::full(&wire::Job { as_of: Some(as_of), ..job() });
+        let told = "\nnobody leads: as node 3 remembers it, up to entry 209, 5 s ago\ntasks ";
+        assert!(view.render(9_000).contains(told), "{}", view.render(9_000));
+        assert_eq!(serde_json::to_value(&view).expect("JSON")["as_of"]["index"], 209);
     }
 
     #[test]

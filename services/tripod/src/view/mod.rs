@@ -5,6 +5,7 @@ pub(crate) mod barrier;
 pub(crate) mod cluster;
 mod count;
 pub(crate) mod doctor;
+pub(crate) mod end;
 #[cfg(test)]
 mod hostile;
 pub(crate) mod job;
