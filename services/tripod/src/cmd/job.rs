@@ -17,6 +17,7 @@ use crate::output::{self, Format};
 use crate::view::cluster::client_addresses;
 use crate::view::job::{self, JobView};
 use crate::view::job_ports::JobPortsView;
+use crate::view::task::TaskFilter;
 use crate::view::time;
 
 /// How long a created job's ports may take to open before it is printed without those that are closed.
@@ -35,6 +36,7 @@ The target is what jax.distributed.initialize() takes as coordinator address.";
 
 const SHOW_EXAMPLES: &str = "\
 Examples:
+  tripod job show train --state lost,ended,never-came
   tripod job show train -o json | jq .task_states,.barriers
   tripod job show train                   while nobody leads: as one node remembers it, with exit code 3
   export GRPC_XDS_BOOTSTRAP_CONFIG=\"$(tripod job show train --xds-bootstrap)\"
@@ -57,6 +59,9 @@ pub(crate) enum JobCommand {
         /// Print instead what a gRPC client needs to find the job's nodes by itself: one line of JSON
         #[arg(long)]
         xds_bootstrap: bool,
+
+        #[command(flatten)]
+        filter: TaskFilter,
     },
     /// Write a note about a job that `job show` prints, for people; an empty one takes it away
     Note {
@@ -94,8 +99,10 @@ pub(crate) async fn run(command: JobCommand, global: &Global) -> Result<(), Fail
     match command {
         JobCommand::Create(args) => create(&client, &args, global).await,
         JobCommand::List => list(&client, global.format()).await,
-        JobCommand::Show { name, xds_bootstrap: false } => show(&client, &name, global).await,
-        JobCommand::Show { name, xds_bootstrap: true } => bootstrap(&client, &name, global).await,
+        JobCommand::Show { name, xds_bootstrap: false, filter } => {
+            show(&client, &name, &filter, global).await
+        }
+        JobCommand::Show { name, xds_bootstrap: true, .. } => bootstrap(&client, &name, global).await,
         JobCommand::Note { name, note } => {
             client.jobs().note(&name, &note).await?;
             match global.format() {
@@ -174,10 +181,10 @@ async fn list(client: &Client, format: Format) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn show(client: &Client, name: &str, global: &Global) -> Result<(), Failure> {
+async fn show(client: &Client, name: &str, filter: &TaskFilter, global: &Global) -> Result<(), Failure> {
     let mut job = client.jobs().get_or_remembered(name).await?.ok_or_else(|| unknown(name))?;
     let ports = leave_out_closed(&mut job, Duration::ZERO, global).await?;
-    print(&JobView::full(&job).with_mindspore(ports.own(MINDSPORE)), global.format())?;
+    print(&JobView::of_tasks(&job, filter).with_mindspore(ports.own(MINDSPORE)), global.format())?;
     match &job.as_of {
         Some(as_of) => Err(remembered(name, as_of)),
         None => Ok(()),

@@ -8,7 +8,7 @@ use tripod_client::wire;
 
 use crate::output::{self, Table};
 use crate::view::barrier::BarrierView;
-use crate::view::end::EndView;
+use crate::view::task::{self, TaskFilter, TaskView};
 use crate::view::{tasks, time};
 
 /// What `job create` prints. A contract: fields may be added, never renamed.
@@ -75,13 +75,13 @@ struct JobState {
     listeners: Vec<ListenerView>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     task_states: Vec<TaskView>,
+    /// Each task has a row, however many they are.
+    #[serde(skip)]
+    tells_each: bool,
     /// Those that failed lately, the newest first, and then those that are open.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     barriers: Vec<BarrierView>,
 }
-
-/// Of the table of tasks, where a host is known.
-const HOST_COLUMN: usize = 3;
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct GroupView {
@@ -93,40 +93,6 @@ struct GroupView {
 struct ListenerView {
     task: i32,
     address: String,
-}
-
-#[derive(Debug, PartialEq, Eq, Serialize)]
-struct TaskView {
-    task: i32,
-    /// never-came, registering, connected, left, lost, ended or error; from nodes of an earlier build connected,
-    /// disconnected or error.
-    state: String,
-    incarnation: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    error: String,
-    /// A word for programs: `task-silent`.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    reason: String,
-    /// How long it may be silent.
-    silence_limit_ms: u64,
-    /// Where its process runs, if somebody has said it.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    host: String,
-    /// How its process ended, if whoever started it has said so.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    end: Option<EndView>,
-}
-
-impl TaskView {
-    /// What is wrong with it: its error, and how its process ended if that does not say it.
-    fn trouble(&self) -> String {
-        let end = self.end.as_ref().filter(|end| !self.error.contains(end.how()));
-        match end {
-            None => self.error.clone(),
-            Some(end) if self.error.is_empty() => format!("its process {}", end.how()),
-            Some(end) => format!("{}; its process {}", self.error, end.how()),
-        }
-    }
 }
 
 impl JobView {
@@ -147,13 +113,18 @@ impl JobView {
 
     /// Where the job is and how it is.
     pub(crate) fn full(job: &wire::Job) -> Self {
+        Self::of_tasks(job, &TaskFilter::default())
+    }
+
+    /// The same with some of its tasks only.
+    pub(crate) fn of_tasks(job: &wire::Job, filter: &TaskFilter) -> Self {
         let as_of = job.as_of.as_ref().map(|as_of| AsOfView {
             node: as_of.node_id,
             index: as_of.index,
             now_ms: as_of.now_ms,
             why: as_of.why.clone(),
         });
-        Self { state: Some(JobState::of(job)), as_of, ..Self::place(job) }
+        Self { state: Some(JobState::of(job, filter)), as_of, ..Self::place(job) }
     }
 
     pub(crate) fn render(&self, now_ms: u64) -> String {
@@ -193,21 +164,12 @@ impl JobView {
 }
 
 impl JobState {
-    fn of(job: &wire::Job) -> Self {
+    fn of(job: &wire::Job, filter: &TaskFilter) -> Self {
         let spec = job.spec.clone().unwrap_or_default();
         let groups = spec.groups.into_iter().map(|group| GroupView { name: group.name, tasks: group.tasks });
         let listeners =
             spec.listeners.into_iter().map(|at| ListenerView { task: at.task_id, address: at.address });
-        let tasks = job.tasks.iter().map(|task| TaskView {
-            task: task.task_id,
-            state: if task.standing.is_empty() { &task.state } else { &task.standing }.clone(),
-            incarnation: task.incarnation.to_string(),
-            error: task.error.clone(),
-            reason: task.reason.clone(),
-            silence_limit_ms: task.silence_limit_ms,
-            host: task.host.clone(),
-            end: task.end.as_ref().map(EndView::of),
-        });
+        let tasks = job.tasks.iter().filter(|task| filter.has(task)).map(TaskView::of);
         Self {
             id: job.id,
             note: job.note.clone(),
@@ -230,6 +192,7 @@ impl JobState {
             members: groups.collect(),
             listeners: listeners.collect(),
             task_states: tasks.collect(),
+            tells_each: filter.all,
             barriers: job.barriers.iter().map(BarrierView::of).collect(),
         }
     }
@@ -239,10 +202,28 @@ impl JobState {
         let mut slow = BTreeMap::<_, Vec<_>>::new();
         for task in &self.task_states {
             if task.silence_limit_ms > self.heartbeat_timeout_ms {
-                slow.entry(task.silence_limit_ms).or_default().push(task.task);
+                slow.entry(task.silence_limit_ms).or_default().push(task.id());
             }
         }
         slow
+    }
+
+    /// How long who waits for a heartbeat, side by side, and what that means where they do not agree.
+    fn timeouts(&self) -> String {
+        let mut text = format!("\nheartbeat timeout  job {}", time::seconds(self.heartbeat_timeout_ms));
+        let slow = self.slow_tasks();
+        for (limit_ms, tasks) in &slow {
+            let who = tasks::named(tasks, tasks.len());
+            text.push_str(&format!(", clients {} ({who})", time::about(*limit_ms)));
+        }
+        if !slow.is_empty() {
+            text.push_str(": THEY DISAGREE");
+        }
+        for (limit_ms, tasks) in &slow {
+            let what = rare_heartbeats(tasks, *limit_ms, self.heartbeat_timeout_ms);
+            text.push_str(&format!("\nheartbeats {what}"));
+        }
+        text
     }
 
     fn render(&self, now_ms: u64) -> String {
@@ -256,6 +237,7 @@ impl JobState {
             self.barriers_open,
             self.memory_bytes
         );
+        text.push_str(&self.timeouts());
         if !self.members.is_empty() {
             let members = self.members.iter().map(|group| format!("{}:{}", group.name, group.tasks));
             text.push_str(&format!("\nmembers {}", output::text(&members.collect::<Vec<_>>().join(","))));
@@ -268,12 +250,6 @@ impl JobState {
             let all = output::text(&all);
             text.push_str(&format!("\nprotocols {all}: its tasks are of releases that do not go together"));
         }
-        for (limit_ms, slow) in self.slow_tasks() {
-            text.push_str(&format!(
-                "\nheartbeats {}",
-                rare_heartbeats(&slow, limit_ms, self.heartbeat_timeout_ms)
-            ));
-        }
         for barrier in &self.barriers {
             text.push('\n');
             text.push_str(&barrier.render(now_ms));
@@ -281,23 +257,8 @@ impl JobState {
         if self.task_states.is_empty() {
             return text;
         }
-        let with_hosts = self.task_states.iter().any(|task| !task.host.is_empty());
-        let mut heads = vec!["TASK", "STATE", "INCARNATION", "ERROR"];
-        if with_hosts {
-            heads.insert(HOST_COLUMN, "HOST");
-        }
-        let mut table = Table::new(&heads);
-        for task in &self.task_states {
-            let mut cells =
-                vec![task.task.to_string(), task.state.clone(), task.incarnation.clone(), task.trouble()];
-            if with_hosts {
-                let host = if task.host.is_empty() { "-" } else { &task.host };
-                cells.insert(HOST_COLUMN, host.to_owned());
-            }
-            table.row(cells);
-        }
         text.push('\n');
-        text.push_str(&table.render());
+        text.push_str(&task::table(&self.task_states, self.tells_each));
         text
     }
 }
@@ -429,7 +390,12 @@ mod tests {
         assert_eq!(json["service_incarnation"], u64::MAX.to_string());
         assert_eq!(json["members"], json!([{ "name": "worker", "tasks": 2 }]));
         let text = JobView::full(&job()).render(0);
-        assert!(text.contains("\nmembers worker:2\ntask 1 is told of errors at 10.0.0.2:2222"), "{text}");
+        assert!(
+            text.contains(
+                "\nheartbeat timeout  job 0 s\nmembers worker:2\ntask 1 is told of errors at 10.0.0.2:2222"
+            ),
+            "{text}"
+        );
     }
 
     #[test]
@@ -470,57 +436,9 @@ mod tests {
         let tasks = vec![task(0, 100_000), task(1, 10_000), task(2, 100_000)];
         let spec = wire::JobSpec { heartbeat_timeout_ms: 10_000, ..Default::default() };
         let text = JobView::full(&wire::Job { tasks, spec: Some(spec), ..job() }).render(0);
-        let expected = "\nheartbeats tasks 0, 2 send one every 50 s, and the job's own timeout is 10 s: they are given up after \
-            100 s\n";
+        let expected = "\nheartbeat timeout  job 10 s, clients 100 s (tasks 0, 2): THEY DISAGREE\nheartbeats tasks 0, 2 send \
+            one every 50 s, and the job's own timeout is 10 s: they are given up after 100 s\n";
         assert!(text.contains(expected), "{text}");
-    }
-
-    #[test]
-    fn hosts_have_a_column_where_somebody_has_told_them() {
-        let task = |task_id, host: &str| wire::TaskState {
-            task_id,
-            state: "connected".into(),
-            host: host.into(),
-            ..Default::default()
-        };
-        let text = |tasks| JobView::full(&wire::Job { tasks, ..job() }).render(0);
-        let told = text(vec![task(0, "gpu-7"), task(1, "")]);
-        let table = "\nTASK  STATE      INCARNATION  HOST   ERROR\n0     connected  0            gpu-7\n";
-        assert!(told.contains(table), "{told}");
-        assert!(!text(vec![task(0, "")]).contains("HOST"));
-    }
-
-    #[test]
-    fn where_a_task_stands_and_how_its_process_ended_is_shown() {
-        let exited = wire::ProcessEnd { exit_code: Some(1), at_ms: 5, ..Default::default() };
-        let task = |task_id, standing: &str, error: &str, end: Option<&wire::ProcessEnd>| wire::TaskState {
-            task_id,
-            standing: standing.into(),
-            state: "error".into(),
-            error: error.into(),
-            end: end.cloned(),
-            ..Default::default()
-        };
-        let tasks = vec![
-            task(0, "never-came", "", None),
-            task(1, "ended", "", Some(&exited)),
-            task(2, "error", "boom", Some(&exited)),
-            task(3, "ended", "it ended with exit code 1, as seen", Some(&exited)),
-            task(4, "", "old", None),
-        ];
-        let view = JobView::full(&wire::Job { tasks, ..job() });
-        let table = "\nTASK  STATE       INCARNATION  ERROR
-0     never-came  0
-1     ended       0            its process ended with exit code 1
-2     error       0            boom; its process ended with exit code 1
-3     ended       0            it ended with exit code 1, as seen
-4     error       0            old\n";
-        let text = view.render(0) + "\n";
-        assert!(text.contains(table), "{text}");
-        let json = serde_json::to_value(&view).expect("JSON");
-        assert_eq!(json["task_states"][0]["state"], "never-came");
-        assert_eq!(json["task_states"][1]["end"]["exit_code"], 1);
-        assert_eq!(json["as_of"], serde_json::Value::Null);
     }
 
     #[test]

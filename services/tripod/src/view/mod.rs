@@ -19,6 +19,7 @@ pub(crate) mod ray;
 pub(crate) mod recovery;
 pub(crate) mod scheduled;
 pub(crate) mod setting;
+pub(crate) mod task;
 pub(crate) mod tasks;
 pub(crate) mod time;
 
