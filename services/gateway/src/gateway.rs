@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::watch;
+use tokio::time::timeout;
 use tripod_local::Connections;
 use tripod_port::{Budget, CallerAddress, Contact, StreamTally};
 use tripod_raft::{Applied, Handle, Leadership, ProposeError};
@@ -12,6 +13,7 @@ use tripod_state::ids::{DurationMs, Incarnation, JobId, LogIndex, TaskId, TimeMs
 use tripod_state::task::FIRST_HEARTBEAT_MS;
 use tripod_state::{Answer, Command, Envelope, Reply, Scope, State, Ticket, Topic, task};
 
+use crate::ages::{self, HeartbeatAges};
 use crate::backend::{Admin, Replica, look};
 use crate::calls::Calls;
 use crate::contact;
@@ -31,6 +33,9 @@ use crate::submit::Submitter;
 
 /// How often a connection is told of whose task has sent no heartbeat yet: a third of the time that such a task has.
 pub const PRESENT_EVERY: Duration = Duration::from_millis(FIRST_HEARTBEAT_MS.0 / 3);
+
+/// How long the leader may take to say when it heard tasks. Who looks at them sees everything else without it.
+const AGES_PATIENCE: Duration = Duration::from_millis(500);
 
 /// How fresh a read must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -254,6 +259,18 @@ impl Gateway {
         interval: Option<DurationMs>,
     ) -> Result<Reply, Outage> {
         self.pulse.beat(Beat { scope, task, incarnation, sign: Sign::Beat { interval } }).await
+    }
+
+    /// How long ago the leader heard the tasks `0..tasks` of a job; `None` if it does not answer within half a second, or
+    /// belongs to a cluster of an earlier level.
+    pub async fn heartbeat_ages(&self, job: JobId, tasks: u32) -> Option<HeartbeatAges> {
+        if self.look(State::level) < ages::SINCE {
+            return None;
+        }
+        let question = ages::Question { job, tasks }.encode();
+        let asked = timeout(AGES_PATIENCE, self.ask_leader(Channel::AGES, &question)).await.ok()?;
+        let ages = asked.map_err(|outage| outage.to_string()).and_then(ages::decode);
+        ages.inspect_err(|error| tracing::debug!(%error, "nobody says when tasks were heard")).ok()
     }
 
     /// Has the leader keep these heartbeats, so that [`Self::heartbeats_again`] can tell of them without naming them, in

@@ -151,6 +151,7 @@ pub(crate) fn job(summary: &Summary, members: &Members) -> wire::Job {
         note: String::new(),
         memory_bytes: 0,
         as_of: None,
+        heard_told: false,
         protocols: summary.protocols.iter().map(|protocol| self::protocol(*protocol).to_owned()).collect(),
     }
 }
@@ -180,6 +181,7 @@ fn task(task: &Info) -> wire::TaskState {
         host: String::new(),
         standing: String::new(),
         end: None,
+        heard_ms_ago: None,
     }
 }
 

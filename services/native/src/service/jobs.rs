@@ -13,7 +13,7 @@ use tripod_proto::tripod::v1::{
     GetJobRequest, Job, ListJobsRequest, ListJobsResponse, NoteHostRequest, NoteHostResponse, NoteJobRequest,
     NoteJobResponse,
 };
-use tripod_state::ids::{Incarnation, TaskId};
+use tripod_state::ids::{Incarnation, JobId, TaskId};
 use tripod_state::{Answer, Command, Fault, State, job, task};
 
 use crate::{decode, encode, resolve, status};
@@ -50,6 +50,21 @@ impl Service {
         self.gateway.read(consistency, look).await.map_err(|outage| status::of_outage(&outage))
     }
 
+    /// The same, and when the leader heard its tasks.
+    async fn with_ages(&self, mut job: Job) -> Job {
+        let tasks = u32::try_from(job.tasks.len()).unwrap_or(u32::MAX);
+        if job.as_of.is_some() {
+            return job;
+        }
+        let Some(ages) = self.gateway.heartbeat_ages(JobId(job.id), tasks).await else { return job };
+        for task in &mut job.tasks {
+            let heard = ages.get(&TaskId(task.task_id));
+            let own = heard.filter(|(incarnation, _)| incarnation.0 == task.incarnation);
+            task.heard_ms_ago = own.map(|(_, age)| age.0);
+        }
+        Job { heard_told: true, ..job }
+    }
+
     /// What this node has to go by if nobody answers for the cluster within [`LEADER_PATIENCE`]; the time is not in it yet.
     async fn memory_without_a_leader(&self) -> Option<AsOf> {
         let why = match timeout(LEADER_PATIENCE, self.read(|_| ())).await {
@@ -79,7 +94,8 @@ impl Jobs for Service {
         let tasks = |state: &State| state.job_named(&name).map_or(0, |job| state.sizes(job).1);
         if self.read_as(consistency, tasks).await? <= TASKS_AT_ONCE {
             let found = self.read_as(consistency, |state| in_full(state, &name, as_of.clone())).await?;
-            return found.map(Response::new).map_err(|fault| status::of_fault(&fault));
+            let job = found.map_err(|fault| status::of_fault(&fault))?;
+            return Ok(Response::new(self.with_ages(job).await));
         }
         let no_room = |short: Short| status::of_outage(&short.into());
         let making = match &call {
@@ -89,7 +105,8 @@ impl Jobs for Service {
         let look = move |_, state: &State| in_full(state, &name, as_of);
         let read = self.gateway.read_aside(consistency, look).await;
         let found = read.map_err(|outage| status::of_outage(&outage))?;
-        let mut answer = found.map(Response::new).map_err(|fault| status::of_fault(&fault))?;
+        let job = found.map_err(|fault| status::of_fault(&fault))?;
+        let mut answer = Response::new(self.with_ages(job).await);
         if let Some(making) = making {
             let made = making.made(answer.get_ref().encoded_len() as u64).map_err(no_room)?;
             answer.extensions_mut().insert(made);

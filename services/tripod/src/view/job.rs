@@ -78,6 +78,9 @@ struct JobState {
     /// Each task has a row, however many they are.
     #[serde(skip)]
     tells_each: bool,
+    /// The leader has said when it heard the tasks.
+    #[serde(skip)]
+    heard_told: bool,
     /// Those that failed lately, the newest first, and then those that are open.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     barriers: Vec<BarrierView>,
@@ -193,6 +196,7 @@ impl JobState {
             listeners: listeners.collect(),
             task_states: tasks.collect(),
             tells_each: filter.all,
+            heard_told: job.heard_told,
             barriers: job.barriers.iter().map(BarrierView::of).collect(),
         }
     }
@@ -258,7 +262,7 @@ impl JobState {
             return text;
         }
         text.push('\n');
-        text.push_str(&task::table(&self.task_states, self.tells_each));
+        text.push_str(&task::table(&self.task_states, self.tells_each, self.heard_told));
         text
     }
 }

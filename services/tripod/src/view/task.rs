@@ -10,7 +10,7 @@ use tripod_client::wire;
 
 use crate::output::Table;
 use crate::view::end::EndView;
-use crate::view::tasks;
+use crate::view::{tasks, time};
 
 /// More tasks than this are told in ranges.
 const ROWS_MAX: usize = 64;
@@ -38,6 +38,9 @@ pub(super) struct TaskView {
     /// How its process ended, if whoever started it has said so.
     #[serde(skip_serializing_if = "Option::is_none")]
     end: Option<EndView>,
+    /// How long ago the leader heard it; absent if it has not since it leads, or does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    heard_ms_ago: Option<u64>,
 }
 
 /// Which tasks are shown, and how.
@@ -101,11 +104,25 @@ impl TaskView {
             silence_limit_ms: task.silence_limit_ms,
             host: task.host.clone(),
             end: task.end.as_ref().map(EndView::of),
+            heard_ms_ago: task.heard_ms_ago,
         }
     }
 
     pub(super) fn id(&self) -> i32 {
         self.task
+    }
+
+    fn is_connected(&self) -> bool {
+        self.state == "connected"
+    }
+
+    /// When the leader heard it; one that leads since a moment ago may not have yet.
+    fn heard(&self) -> String {
+        match self.heard_ms_ago {
+            Some(ms) => format!("{} ago", time::seconds(ms)),
+            None if self.is_connected() => "unknown".to_owned(),
+            None => "-".to_owned(),
+        }
     }
 
     /// What is wrong with it: its error, and how its process ended if that does not say it.
@@ -119,14 +136,19 @@ impl TaskView {
     }
 }
 
-/// The tasks as a table. `each`: a row for each of them, however many they are.
-pub(super) fn table(tasks: &[TaskView], each: bool) -> String {
-    if each || tasks.len() <= ROWS_MAX { one_by_one(tasks) } else { in_ranges(tasks) }
+/// The tasks as a table. `each`: a row for each of them, however many they are. `heard_told`: the leader has said when it
+/// heard them.
+pub(super) fn table(tasks: &[TaskView], each: bool, heard_told: bool) -> String {
+    if each || tasks.len() <= ROWS_MAX { one_by_one(tasks, heard_told) } else { in_ranges(tasks) }
 }
 
-fn one_by_one(tasks: &[TaskView]) -> String {
+fn one_by_one(tasks: &[TaskView], heard_told: bool) -> String {
     let with_hosts = tasks.iter().any(|task| !task.host.is_empty());
+    let with_ages = heard_told && tasks.iter().any(TaskView::is_connected);
     let mut heads = vec!["TASK", "STATE", "INCARNATION", "ERROR"];
+    if with_ages {
+        heads.insert(HOST_COLUMN, "HEARD");
+    }
     if with_hosts {
         heads.insert(HOST_COLUMN, "HOST");
     }
@@ -134,6 +156,9 @@ fn one_by_one(tasks: &[TaskView]) -> String {
     for task in tasks {
         let mut cells =
             vec![task.task.to_string(), task.state.clone(), task.incarnation.clone(), task.trouble()];
+        if with_ages {
+            cells.insert(HOST_COLUMN, task.heard());
+        }
         if with_hosts {
             let host = if task.host.is_empty() { "-" } else { &task.host };
             cells.insert(HOST_COLUMN, host.to_owned());
@@ -179,13 +204,27 @@ mod tests {
     #[test]
     fn hosts_have_a_column_where_somebody_has_told_them() {
         let at = |id, host: &str| wire::TaskState { host: host.into(), ..task(id, "connected") };
-        let told = table(&views(&[at(0, "gpu-7"), at(1, "")]), false);
+        let told = table(&views(&[at(0, "gpu-7"), at(1, "")]), false, false);
         let expected = "\
 TASK  STATE      INCARNATION  HOST   ERROR
 0     connected  0            gpu-7
 1     connected  0            -";
         assert_eq!(told, expected);
-        assert!(!table(&views(&[at(0, "")]), false).contains("HOST"));
+        assert!(!table(&views(&[at(0, "")]), false, false).contains("HOST"));
+    }
+
+    #[test]
+    fn when_a_task_was_heard_is_shown_and_unknown_after_a_change_of_leaders() {
+        let heard = |id, heard_ms_ago| wire::TaskState { heard_ms_ago, ..task(id, "connected") };
+        let tasks = [heard(0, Some(400)), heard(1, None), task(2, "left")];
+        let expected = "\
+TASK  STATE      INCARNATION  HEARD      ERROR
+0     connected  0            0.4 s ago
+1     connected  0            unknown
+2     left       0            -";
+        assert_eq!(table(&views(&tasks), false, true), expected);
+        assert!(!table(&views(&tasks), true, false).contains("HEARD"), "the leader did not say it");
+        assert!(!table(&views(&tasks[2..]), false, true).contains("HEARD"), "nobody is there");
     }
 
     #[test]
@@ -209,7 +248,7 @@ TASK  STATE       INCARNATION  ERROR
 2     error       0            boom; its process ended with exit code 1
 3     ended       0            it ended with exit code 1, as seen
 4     error       0            old";
-        assert_eq!(table(&views(&tasks), false), expected);
+        assert_eq!(table(&views(&tasks), false, true), expected);
         let json = serde_json::to_value(views(&tasks)).expect("JSON");
         assert_eq!((&json[0]["state"], &json[1]["end"]["exit_code"]), (&"never-came".into(), &1.into()));
     }
@@ -223,11 +262,11 @@ COUNT  STATE      TASKS            ERROR
 1      lost       233
 9999   connected  0-232, 234-9999
 each in a row: --all; some of them: --state, --task";
-        assert_eq!(table(&views(&tasks), false), expected);
-        assert_eq!(table(&views(&tasks), true).lines().count(), 10_001);
+        assert_eq!(table(&views(&tasks), false, true), expected);
+        assert_eq!(table(&views(&tasks), true, false).lines().count(), 10_001);
         let apart: Vec<_> =
             (0..200).map(|id| wire::TaskState { error: id.to_string(), ..task(id, "error") }).collect();
-        let text = table(&views(&apart), false);
+        let text = table(&views(&apart), false, false);
         assert!(text.contains("\nand tasks with 136 other errors\n"), "{text}");
     }
 
