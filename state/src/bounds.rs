@@ -55,7 +55,8 @@ impl Command {
                 | task::Command::RefuseBeat { .. }
                 | task::Command::NoteInterval { .. }
                 | task::Command::NoteHost { .. }
-                | task::Command::End { .. } => Ok(()),
+                | task::Command::End { .. }
+                | task::Command::Ended { .. } => Ok(()),
             },
             Self::Job(job::Command::Create { spec, .. }) => {
                 at_most("groups of a job", spec.groups.len(), GROUPS_MAX as u64)?;

@@ -164,7 +164,8 @@ fn of_task(job: &Job, command: &task::Command, encoded: u64) -> (Purpose, u64) {
         | task::Command::Expire { .. }
         | task::Command::Pushed { .. }
         | task::Command::RefuseBeat { .. }
-        | task::Command::End { .. } => (Purpose::Nothing, 0),
+        | task::Command::End { .. }
+        | task::Command::Ended { .. } => (Purpose::Nothing, 0),
     }
 }
 

@@ -71,6 +71,18 @@ impl State {
         self.jobs.get(job)?.domains.processes.of(task, incarnation)
     }
 
+    /// How the process that was this life of a task ended, if whoever started it has said so.
+    #[must_use]
+    pub fn end_of(&self, job: JobId, task: TaskId, incarnation: Incarnation) -> Option<&task::End> {
+        self.jobs.get(job)?.domains.ends.of(task, incarnation)
+    }
+
+    /// Where a task stands, in words for people; `None` if there is no such job.
+    #[must_use]
+    pub fn standing(&self, job: JobId, task: TaskId) -> Option<task::Standing> {
+        self.jobs.get(job).map(|job| job.standing(task))
+    }
+
     /// The heartbeat timeout of a job.
     #[must_use]
     pub fn heartbeat_timeout(&self, job: JobId) -> Option<DurationMs> {

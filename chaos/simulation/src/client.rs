@@ -256,7 +256,7 @@ impl Client {
             let mut answer = self.ask(async move { jobs.create(create).await }).await;
             if matches!(&answer, Answer::No(status) if status.code() == tonic::Code::AlreadyExists) {
                 let mut jobs = JobsClient::new(self.channel());
-                let get = GetJobRequest { name: name.to_owned() };
+                let get = GetJobRequest { name: name.to_owned(), ..Default::default() };
                 answer = self.ask(async move { jobs.get(get).await }).await;
             }
             match answer {

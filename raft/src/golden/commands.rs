@@ -15,7 +15,7 @@ use tripod_state::level::Command as Level;
 use tripod_state::member::{Addresses, Change, Command as Member, Ending};
 use tripod_state::runtime::{BarrierId, Command as Runtime};
 use tripod_state::session::{Command as Session, Owner};
-use tripod_state::task::{Command as Task, Protocol};
+use tripod_state::task::{Command as Task, End, How, Protocol};
 use tripod_state::{Command, Envelope, Scope, Stamp};
 
 /// A name, which is that of the table of levels with what tells several samples apart, and the command.
@@ -103,6 +103,20 @@ pub(crate) fn level_8() -> Vec<Sample> {
     let note = Task::NoteHost { scope: SCOPE, task, incarnation, host: "gpu-7".into() };
     let end = Task::End { scope: SCOPE, task, incarnation };
     vec![("task/note-host", plain(Command::Task(note))), ("task/end", plain(Command::Task(end)))]
+}
+
+/// The kind of command that comes with level 11, which is being built.
+pub(crate) fn level_11() -> Vec<Sample> {
+    let (task, incarnation, tail) = (TaskId(1), Incarnation(1 << 40), "Traceback\nboom".to_owned());
+    let (core_dumped, out_of_memory) = (true, false);
+    let signalled = How::Signalled { signal: 11, core_dumped, out_of_memory };
+    let end = |how| End { how, at: TimeMs(1_700_000_000_000), tail: tail.clone() };
+    let ended = |how| plain(Command::Task(Task::Ended { scope: SCOPE, task, incarnation, end: end(how) }));
+    vec![
+        ("task/ended", ended(How::Exited { code: -1 })),
+        ("task/ended signalled", ended(signalled)),
+        ("task/ended launcher", ended(How::LauncherEnded)),
+    ]
 }
 
 fn jobs_and_keys(add: &mut impl FnMut(&'static str, Command)) {

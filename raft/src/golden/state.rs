@@ -432,7 +432,7 @@ fn a_build_of_the_level_before_refuses_a_snapshot_of_this_one() {
 fn a_snapshot_of_a_level_that_is_not_supported_is_refused_with_both_levels() {
     let mut log = level_2();
     let heard = (1..=4).map(NodeId).collect();
-    log.apply(Command::Level(level::Command::Raise { to: FeatureLevel(11), heard }));
+    log.apply(Command::Level(level::Command::Raise { to: FeatureLevel(12), heard }));
     let bytes = write_to(Vec::new(), &header(&log), &log.state).unwrap();
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("later.snap");
@@ -441,5 +441,5 @@ fn a_snapshot_of_a_level_that_is_not_supported_is_refused_with_both_levels() {
         .err()
         .unwrap()
         .to_string();
-    assert!(refusal.starts_with("T4404 level-snapshot: ") && refusal.contains("level 11"), "{refusal}");
+    assert!(refusal.starts_with("T4404 level-snapshot: ") && refusal.contains("level 12"), "{refusal}");
 }

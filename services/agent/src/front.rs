@@ -172,6 +172,9 @@ impl Front {
                 Asking { forwarder: &self.forwarder, caller: caller.connection, bytes: &caller.bytes };
             return self.devices.exchange(&asking, &message, call).await;
         }
+        if call.kind == Kind::Register {
+            self.registers(call.dialect, &message).await;
+        }
         let reply = tokio::select! {
             biased;
             reply = self.forwarder.call(&message, caller.connection, answer_bytes(), call) => reply?,
@@ -195,26 +198,13 @@ impl Front {
         let answer = message_of(reply.body.clone(), false).await;
         if let (Some(request), Some(answer)) = (request, answer) {
             self.beats.registered(dialect, &request, answer);
-            match dialect {
-                Dialect::N => {
-                    if let Ok(n::RegisterTaskRequest { incarnation, .. }) =
-                        prost::Message::decode(request.clone())
-                    {
-                        self.is_alive(incarnation);
-                    }
-                }
-                Dialect::T => {
-                    if let Ok(t::RegisterTaskRequest { incarnation, source_task: Some(task) }) =
-                        prost::Message::decode(request.clone())
-                    {
-                        self.is_alive(incarnation);
-                        let task = format!("{}/{}", task.job_name, task.task_id);
-                        if let Some(connection_calls) = &connection_calls {
-                            connection_calls.kept::<Registered>().note(task, request.clone());
-                        }
-                    }
-                }
-                Dialect::L | Dialect::Foreign => {}
+            if matches!(dialect, Dialect::T)
+                && let Some(connection_calls) = &connection_calls
+                && let Ok(t::RegisterTaskRequest { source_task: Some(task), .. }) =
+                    prost::Message::decode(request.clone())
+            {
+                let task = format!("{}/{}", task.job_name, task.task_id);
+                connection_calls.kept::<Registered>().note(task, request.clone());
             }
             if let (Some(connection_calls), Dialect::N | Dialect::T) = (connection_calls, dialect) {
                 let registration = Beat { path: message.path.clone(), message: request };
@@ -223,7 +213,26 @@ impl Front {
         }
     }
 
-    /// A life has registered. Of more than are taken, nobody is told.
+    /// A client begins to register. It is told before the cluster answers: that may take until all others have come, and the
+    /// client may end meanwhile.
+    async fn registers(&self, dialect: Dialect, message: &Message) {
+        let Some(request) = message_of(message.body.clone(), message.is_gzip()).await else { return };
+        match dialect {
+            Dialect::N => {
+                if let Ok(n::RegisterTaskRequest { incarnation, .. }) = prost::Message::decode(request) {
+                    self.is_alive(incarnation);
+                }
+            }
+            Dialect::T => {
+                if let Ok(t::RegisterTaskRequest { incarnation, .. }) = prost::Message::decode(request) {
+                    self.is_alive(incarnation);
+                }
+            }
+            Dialect::L | Dialect::Foreign => {}
+        }
+    }
+
+    /// A life is there. Of more than are taken, nobody is told.
     fn is_alive(&self, incarnation: u64) {
         let _ = self.lives.try_send(incarnation);
     }

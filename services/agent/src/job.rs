@@ -137,7 +137,7 @@ impl Known {
 
 async fn get(upstream: &Upstream, name: &str) -> Result<Job, Status> {
     let ask = |wire: Wire| {
-        let request = GetJobRequest { name: name.to_owned() };
+        let request = GetJobRequest { name: name.to_owned(), ..Default::default() };
         // A job's answer lists all its tasks.
         async move { JobsClient::new(wire).max_decoding_message_size(ANSWER_ENCODED_BYTES_MAX).get(request).await }
     };

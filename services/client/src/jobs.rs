@@ -40,7 +40,18 @@ impl Jobs {
     /// # Errors
     /// As any call.
     pub async fn get(&self, name: &str) -> Result<Option<wire::Job>, Error> {
-        let request = wire::GetJobRequest { name: name.to_owned() };
+        self.look(wire::GetJobRequest { name: name.to_owned(), or_from_memory: false }).await
+    }
+
+    /// The same; while nobody leads, what one node remembers of it, which says so by `as_of`.
+    ///
+    /// # Errors
+    /// As any call.
+    pub async fn get_or_remembered(&self, name: &str) -> Result<Option<wire::Job>, Error> {
+        self.look(wire::GetJobRequest { name: name.to_owned(), or_from_memory: true }).await
+    }
+
+    async fn look(&self, request: wire::GetJobRequest) -> Result<Option<wire::Job>, Error> {
         let get = |way: Way| {
             let request = request.clone();
             async move {
@@ -83,12 +94,19 @@ impl Jobs {
     }
 
     /// Says that the process that was this life of a task is no more: the task is lost at once, and not only when it has been
-    /// silent for too long. If another life is there by now, nothing happens.
+    /// silent for too long. If another life is there by now, nothing happens. `end`: how it ended, if that is known; the others
+    /// are told so from feature level 11 on.
     ///
     /// # Errors
     /// [`Error::Refused`] when there is no such job, else as any call.
-    pub async fn end_task(&self, name: &str, task_id: i32, incarnation: u64) -> Result<(), Error> {
-        let request = wire::EndTaskRequest { name: name.to_owned(), task_id, incarnation };
+    pub async fn end_task(
+        &self,
+        name: &str,
+        task_id: i32,
+        incarnation: u64,
+        end: Option<wire::ProcessEnd>,
+    ) -> Result<(), Error> {
+        let request = wire::EndTaskRequest { name: name.to_owned(), task_id, incarnation, end };
         let end = |way: Way| {
             let request = request.clone();
             async move { JobsClient::new(way).end_task(request).await }

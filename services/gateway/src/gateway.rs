@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::watch;
+use tokio::time::timeout;
 use tripod_local::Connections;
 use tripod_port::{Budget, CallerAddress, Contact, StreamTally};
 use tripod_raft::{Applied, Handle, Leadership, ProposeError};
@@ -12,6 +13,7 @@ use tripod_state::ids::{DurationMs, Incarnation, JobId, LogIndex, TaskId, TimeMs
 use tripod_state::task::FIRST_HEARTBEAT_MS;
 use tripod_state::{Answer, Command, Envelope, Reply, Scope, State, Ticket, Topic, task};
 
+use crate::ages::{self, HeartbeatAges};
 use crate::backend::{Admin, Replica, look};
 use crate::calls::Calls;
 use crate::contact;
@@ -31,6 +33,9 @@ use crate::submit::Submitter;
 
 /// How often a connection is told of whose task has sent no heartbeat yet: a third of the time that such a task has.
 pub const PRESENT_EVERY: Duration = Duration::from_millis(FIRST_HEARTBEAT_MS.0 / 3);
+
+/// How long the leader may take to say when it heard tasks. Who looks at them sees everything else without it.
+const AGES_PATIENCE: Duration = Duration::from_millis(500);
 
 /// How fresh a read must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -256,6 +261,18 @@ impl Gateway {
         self.pulse.beat(Beat { scope, task, incarnation, sign: Sign::Beat { interval } }).await
     }
 
+    /// How long ago the leader heard the tasks `0..tasks` of a job; `None` if it does not answer within half a second, or
+    /// belongs to a cluster of an earlier level.
+    pub async fn heartbeat_ages(&self, job: JobId, tasks: u32) -> Option<HeartbeatAges> {
+        if self.look(State::level) < ages::SINCE {
+            return None;
+        }
+        let question = ages::Question { job, tasks }.encode();
+        let asked = timeout(AGES_PATIENCE, self.ask_leader(Channel::AGES, &question)).await.ok()?;
+        let ages = asked.map_err(|outage| outage.to_string()).and_then(ages::decode);
+        ages.inspect_err(|error| tracing::debug!(%error, "nobody says when tasks were heard")).ok()
+    }
+
     /// Has the leader keep these heartbeats, so that [`Self::heartbeats_again`] can tell of them without naming them, in
     /// place of the set that the session had. None of them counts as made hereby.
     pub async fn keep_heartbeats(&self, id: BeatSetId, beats: Vec<SetBeat>) -> SetWord {
@@ -293,6 +310,21 @@ impl Gateway {
     pub async fn lost(&self, job: JobId, task: TaskId, incarnation: Incarnation) -> Result<Reply, Outage> {
         let scope = Scope { job, service: None };
         self.submit(Command::Task(task::Command::End { scope, task, incarnation })).await
+    }
+
+    /// The same, with how the process ended.
+    ///
+    /// # Errors
+    /// [`Outage`].
+    pub async fn ended(
+        &self,
+        job: JobId,
+        task: TaskId,
+        incarnation: Incarnation,
+        end: task::End,
+    ) -> Result<Reply, Outage> {
+        let scope = Scope { job, service: None };
+        self.submit(Command::Task(task::Command::Ended { scope, task, incarnation, end })).await
     }
 
     /// Asks the leader's node what a front end there keeps in memory, as [`Self::answer_peers`] of that node

@@ -19,6 +19,8 @@ impl Channel {
     pub const RAY: Self = Self(0);
     /// The clusters of MindSpore, of which there is nothing before feature level 9: whoever leads at that level knows it.
     pub const MINDSPORE: Self = Self(1);
+    /// How long ago the leader heard the tasks of a job: asked from feature level 11 on only.
+    pub const AGES: Self = Self(2);
     /// Of tests and examples.
     pub const EXAMPLE: Self = Self(7);
 }

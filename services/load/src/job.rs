@@ -79,7 +79,7 @@ impl BenchJob {
 
     async fn look(&self) -> anyhow::Result<BTreeMap<u64, String>> {
         let found = at_any(&self.endpoints, |mut jobs| {
-            let request = GetJobRequest { name: self.name.clone() };
+            let request = GetJobRequest { name: self.name.clone(), ..Default::default() };
             async move { jobs.get(request).await }
         });
         Ok(addresses_of(found.await.context("cannot look at the job of this run")?))

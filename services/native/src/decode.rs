@@ -8,7 +8,8 @@ use tonic::Status;
 use tripod_gateway::{Chance, Consistency};
 use tripod_proto::tripod::v1 as wire;
 use tripod_proto::wide;
-use tripod_state::ids::{DurationMs, JobId, Key, Sequence, ServiceIncarnation, SessionId, TaskId};
+use tripod_state::ids::{DurationMs, JobId, Key, Sequence, ServiceIncarnation, SessionId, TaskId, TimeMs};
+use tripod_state::task::{End, How};
 use tripod_state::{Stamp, job, kv};
 
 use crate::resolve;
@@ -109,6 +110,17 @@ fn listener(asked: wire::TaskListener) -> job::Listener {
 
 fn invalid(field: &str, why: &str) -> Status {
     Status::invalid_argument(format!("field `{field}`: {why}"))
+}
+
+/// How a process ended. Beyond the bound its last words are refused by the state.
+pub(crate) fn process_end(end: wire::ProcessEnd) -> End {
+    let wire::ProcessEnd { exit_code, signal, core_dumped, out_of_memory, at_ms, tail } = end;
+    let how = match (exit_code, signal) {
+        (_, Some(signal)) => How::Signalled { signal, core_dumped, out_of_memory },
+        (Some(code), None) => How::Exited { code },
+        (None, None) => How::LauncherEnded,
+    };
+    End { how, at: TimeMs(at_ms), tail }
 }
 
 #[cfg(test)]

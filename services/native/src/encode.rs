@@ -14,7 +14,7 @@ use tripod_state::ids::NodeId;
 use tripod_state::job::{Group, Listener, Poll, Summary};
 use tripod_state::member::Addresses;
 use tripod_state::state::Entry;
-use tripod_state::task::{Info, Phase, Protocol, Report};
+use tripod_state::task::{End, How, Info, Phase, Protocol, Report};
 use tripod_state::{Answer, job};
 
 use crate::{JobPorts, status, text};
@@ -150,6 +150,8 @@ pub(crate) fn job(summary: &Summary, members: &Members) -> wire::Job {
         barriers: Vec::new(),
         note: String::new(),
         memory_bytes: 0,
+        as_of: None,
+        heard_told: false,
         protocols: summary.protocols.iter().map(|protocol| self::protocol(*protocol).to_owned()).collect(),
     }
 }
@@ -177,7 +179,23 @@ fn task(task: &Info) -> wire::TaskState {
         reason: task.error.as_ref().map_or("", status::reason).to_owned(),
         silence_limit_ms: 0,
         host: String::new(),
+        standing: String::new(),
+        end: None,
+        heard_ms_ago: None,
     }
+}
+
+/// How a process ended.
+pub(crate) fn process_end(end: &End) -> wire::ProcessEnd {
+    let (exit_code, signal, core_dumped, out_of_memory) = match end.how {
+        How::Exited { code } => (Some(code), None, false, false),
+        How::Signalled { signal, core_dumped, out_of_memory } => {
+            (None, Some(signal), core_dumped, out_of_memory)
+        }
+        How::LauncherEnded => (None, None, false, false),
+    };
+    let tail = end.tail.clone();
+    wire::ProcessEnd { exit_code, signal, core_dumped, out_of_memory, at_ms: end.at.0, tail }
 }
 
 fn spec(spec: &job::Spec) -> wire::JobSpec {

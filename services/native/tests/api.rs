@@ -136,14 +136,58 @@ async fn a_life_has_a_host_and_one_that_is_over_is_lost_at_once_and_no_other_one
         matches!(long, Error::Refused { code: Code::ResourceExhausted | Code::InvalidArgument, .. }),
         "{long}"
     );
-    jobs.end_task("default", 0, 8).await.expect("nobody is meant");
-    jobs.end_task("default", 5, 7).await.expect("nobody is meant");
+    jobs.end_task("default", 0, 8, None).await.expect("nobody is meant");
+    jobs.end_task("default", 5, 7, None).await.expect("nobody is meant");
     assert_eq!((shown().await.tasks_connected, shown().await.tasks_in_error), (2, 0));
-    jobs.end_task("default", 0, 7).await.expect("told");
+    jobs.end_task("default", 0, 7, None).await.expect("told");
     let first = shown().await.tasks.remove(0);
     assert_eq!((first.state.as_str(), first.reason.as_str()), ("error", "task-ended"));
-    let refused = jobs.end_task("none", 0, 7).await.expect_err("there is no such job");
+    let refused = jobs.end_task("none", 0, 7, None).await.expect_err("there is no such job");
     assert!(matches!(refused, Error::Refused { code: Code::NotFound, .. }), "{refused}");
+}
+
+#[tokio::test]
+async fn how_a_process_ended_is_shown_and_told_to_the_others() {
+    let service = serve().await;
+    let jobs = service.client.jobs();
+    let job = service.backend.state().job_named("default").expect("created");
+    let scope = Scope { job, service: None };
+    let raise = level::Command::Raise { to: level::NEWEST, heard: Vec::new() };
+    service.gateway.submit(Command::Level(raise)).await.expect("no outage").expect("not refused");
+    let register = async |task, incarnation| {
+        let (task, incarnation, protocol) = (TaskId(task), Incarnation(incarnation), task::Protocol::Xla);
+        let register = task::Command::Register { scope, task, incarnation, recoverable: false, protocol };
+        service.gateway.submit(Command::Task(register)).await.expect("no outage").expect("not refused");
+    };
+    let standings = async || {
+        let shown = jobs.get("default").await.expect("asked").expect("exists");
+        shown.tasks.into_iter().map(|task| task.standing).collect::<Vec<_>>()
+    };
+    assert_eq!(standings().await, ["never-came", "never-came"]);
+    register(0, 7).await;
+    assert_eq!(standings().await, ["registering", "never-came"]);
+    let killed = wire::ProcessEnd { signal: Some(9), out_of_memory: true, at_ms: 5, ..Default::default() };
+    jobs.end_task("default", 0, 7, Some(killed.clone())).await.expect("told");
+    assert_eq!(standings().await, ["ended", "never-came"], "nobody waits for it as if it had come");
+    register(0, 8).await;
+    register(1, 9).await;
+    assert_eq!(standings().await, ["connected", "connected"]);
+    let killed = wire::ProcessEnd { tail: "shard 1\nshard 2\n".into(), ..killed };
+    jobs.end_task("default", 0, 8, Some(killed.clone())).await.expect("told");
+    let shown = jobs.get("default").await.expect("asked").expect("exists");
+    let told = "the process of task 0 was ended by SIGKILL, out of memory, as whoever started it saw; its last line: shard 2";
+    let first = &shown.tasks[0];
+    assert_eq!(
+        (first.standing.as_str(), first.reason.as_str(), first.error.as_str()),
+        ("ended", "task-ended", told)
+    );
+    assert_eq!(first.end, Some(killed));
+    let second = &shown.tasks[1];
+    assert_eq!((second.standing.as_str(), second.reason.as_str()), ("error", "task-error"));
+    assert!(second.error.ends_with(told), "{}", second.error);
+    let long = wire::ProcessEnd { tail: "t".repeat(1_025), ..Default::default() };
+    let long = jobs.end_task("default", 1, 9, Some(long)).await.expect_err("is too long");
+    assert!(matches!(long, Error::Refused { code: Code::ResourceExhausted, .. }), "{long}");
 }
 
 #[tokio::test]
@@ -189,6 +233,20 @@ async fn a_job_shows_who_was_lost_and_which_barrier_waited_for_whom() {
 
     let listed = jobs.list().await.expect("listed");
     assert!(listed.iter().all(|job| job.barriers.is_empty()), "only one job at a time is shown in full");
+}
+
+#[tokio::test]
+async fn without_a_leader_a_job_is_shown_as_the_node_remembers_it_and_says_so() {
+    let service = serve().await;
+    let jobs = service.client.jobs();
+    let led = jobs.get_or_remembered("default").await.expect("asked").expect("exists");
+    assert_eq!((led.as_of, led.tasks.len()), (None, 2));
+    service.backend.depose();
+    let remembered = jobs.get_or_remembered("default").await.expect("asked").expect("exists");
+    let as_of = remembered.as_of.expect("it says so");
+    assert_eq!((as_of.node_id, remembered.tasks.len()), (1, 2));
+    assert!(as_of.index > 0 && as_of.why.starts_with("no leader "), "{as_of:?}");
+    assert_eq!(jobs.get_or_remembered("none").await.expect("asked"), None);
 }
 
 #[tokio::test]

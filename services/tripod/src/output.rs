@@ -58,6 +58,12 @@ pub(crate) fn bytes(bytes: &[u8]) -> io::Result<()> {
     out.flush()
 }
 
+/// What a program that was started here writes to its standard error, as it is: it could write there itself.
+pub(crate) fn of_program(bytes: &[u8]) {
+    // If nobody reads there is nobody to tell; the program goes on.
+    _ = io::stderr().lock().write_all(bytes);
+}
+
 /// Tells whoever looks on, by a line on standard error. Nobody need.
 pub(crate) fn note(text: &str) {
     let mut err = io::stderr().lock();

@@ -1,7 +1,9 @@
 //! Faults in words, for people: what failed and why. What to do next is added by whoever knows the commands.
 
 use crate::fault::{Asked, BarrierFault, Fault, Leaving};
+use crate::ids::TaskId;
 use crate::runtime::Refusal;
+use crate::task::register::UNAVAILABLE;
 
 impl Fault {
     /// What was refused and why, as one sentence without a full stop. Protocols with texts of their own tell those.
@@ -82,6 +84,8 @@ impl Fault {
             Self::AlreadyDisconnected { task } => format!("task {task} is not connected"),
             Self::ReporterNotConnected => "the reporting task is not connected".to_owned(),
             Self::ReportWithoutCode => "the report carries the code for success".to_owned(),
+            // Whoever started the process has said it, and not the task: see `task::ended`.
+            Self::Reported { task, message, .. } if self.tells_an_end_of(*task) => message.clone(),
             Self::Reported { task, code, message } => format!("task {task} reported error {code}: {message}"),
             Self::Unheard { cause } => format!("no task listens for errors, so all were ended: {}", cause.text()),
             Self::ShutdownFailed { cause } => {
@@ -111,6 +115,19 @@ impl Fault {
             Self::Mindspore(refusal) => refusal.text(),
             Self::Mars(refusal) => refusal.text(),
         }
+    }
+}
+
+impl Fault {
+    /// How the text begins that tells of the end of a task's process.
+    pub(crate) fn of_process(task: TaskId) -> String {
+        format!("the process of task {task} ")
+    }
+
+    /// Whether it is what a task is in error with whose process has ended, as whoever started it saw.
+    pub(crate) fn tells_an_end_of(&self, task: TaskId) -> bool {
+        let Self::Reported { task: of, code, message } = self else { return false };
+        *of == task && *code == UNAVAILABLE && message.starts_with(&Self::of_process(task))
     }
 }
 
@@ -192,7 +209,7 @@ fn ids(ids: &[impl ToString]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::{BarrierCounter, BarrierName, TaskId};
+    use crate::ids::{BarrierCounter, BarrierName};
 
     #[test]
     fn a_nested_fault_is_told_to_its_root() {

@@ -17,6 +17,7 @@ use crate::snapshot::Malformed;
 use crate::snapshot::read::Reader;
 use crate::snapshot::record::{Piece, Record};
 use crate::state::State;
+use crate::task::ended::Ends;
 use crate::task::interval::Intervals;
 use crate::task::process::Processes;
 use crate::task::returned::Returned;
@@ -144,6 +145,7 @@ domains! {
     cluster: Option<Box<Cluster>>,
     /// Begins with the first session.
     mars: Option<Box<Mars>>,
+    ends: Ends,
 }
 
 fn restore_one<D: Domain, I: Iterator<Item = Record>>(

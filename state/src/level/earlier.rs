@@ -15,6 +15,11 @@ impl Command {
             Self::Kv(command @ kv::Command::InsertAs { .. }) if level() < Kind::KV_INSERT_AS.needs => {
                 Self::Kv(command.without_life())
             }
+            Self::Task(task::Command::Ended { scope, task, incarnation, .. })
+                if level() < Kind::TASK_ENDED.needs =>
+            {
+                Self::Task(task::Command::End { scope, task, incarnation }).for_level(level)
+            }
             Self::Task(task::Command::End { scope, task, incarnation }) if level() < Kind::TASK_END.needs => {
                 Self::Task(task::Command::Expire { job: scope.job, silent: vec![(task, incarnation)] })
             }
@@ -38,7 +43,7 @@ impl Command {
 mod tests {
     use super::*;
     use crate::command::Scope;
-    use crate::ids::{Incarnation, JobId, NodeId, SessionId, TaskId};
+    use crate::ids::{Incarnation, JobId, NodeId, SessionId, TaskId, TimeMs};
 
     #[test]
     fn below_its_level_an_insert_of_a_life_is_one_of_anybody() {
@@ -67,6 +72,17 @@ mod tests {
             Command::Task(task::Command::End { scope: Scope { job, service: None }, task, incarnation });
         let expire = Command::Task(task::Command::Expire { job, silent: vec![(task, incarnation)] });
         assert_eq!(end.earlier(), Some(expire));
+    }
+
+    #[test]
+    fn below_its_level_how_a_process_ended_is_left_out() {
+        let (scope, task, incarnation) = (Scope { job: JobId(1), service: None }, TaskId(0), Incarnation(7));
+        let end = task::End { how: task::How::Exited { code: 3 }, at: TimeMs(5), tail: "boom".into() };
+        let ended = Command::Task(task::Command::Ended { scope, task, incarnation, end });
+        let end = Command::Task(task::Command::End { scope, task, incarnation });
+        assert_eq!(ended.clone().for_level(|| FeatureLevel(11)), ended);
+        assert_eq!(ended.clone().for_level(|| FeatureLevel(10)), end);
+        assert_eq!(ended.earlier(), end.earlier());
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub use table::Kind;
 /// The level of builds that knew no levels.
 pub const FIRST: FeatureLevel = FeatureLevel(1);
 /// The highest level that a node of this build supports unless it is told otherwise.
-pub const NEWEST: FeatureLevel = FeatureLevel(10);
+pub const NEWEST: FeatureLevel = FeatureLevel(11);
 
 /// What changes the level. These commands are part of level 2 and are proposed only when all members support
 /// that, whatever level is in force; so they are never stamped, and no reply to one is remembered.

@@ -93,6 +93,8 @@ kinds! {
         "task/note-host"           level 8  grows  Self::Task(task::Command::NoteHost { .. }),
         #[constant TASK_END]
         "task/end"                 level 8  -      Self::Task(task::Command::End { .. }),
+        #[constant TASK_ENDED]
+        "task/ended"               level 11 -      Self::Task(task::Command::Ended { .. }),
         "kv/insert"                level 1  grows  Self::Kv(kv::Command::Insert { .. }),
         #[constant KV_INSERT_AS]
         "kv/insert-as"             level 7  grows  Self::Kv(kv::Command::InsertAs { .. }),

@@ -20,7 +20,7 @@ use crate::runtime::record::Member;
 use crate::task::Protocol;
 use crate::task::alive::Answered;
 use crate::task::record::Poll;
-use crate::{barrier, job, mars, member, ray, runtime, session};
+use crate::{barrier, job, mars, member, ray, runtime, session, task};
 
 /// One record of a snapshot. Whoever stores it does not look inside.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ pub struct Record(pub(crate) Piece);
 /// The order is: the header; members; sessions, each with its replies; jobs, each with its tasks,
 /// barriers, groups, keys, increments and runtime; the registry of nodes; the level; notes of jobs;
 /// drained nodes; schedulers with their parts; whose sessions are; intervals, tasks that came back and processes; MindSpore clusters
-/// with their parts; sessions with theirs; the end. Every head tells how many records follow it.
+/// with their parts; sessions with theirs; ends of processes; the end. Every head tells how many records follow it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Piece {
     Header {
@@ -162,6 +162,13 @@ pub(crate) enum Piece {
         head: Box<mars::Head>,
     },
     MarsPart(Box<mars::SnapshotPart>),
+    /// Behind those, one for each task whose process is known to have ended, by job and task.
+    Ended {
+        job: JobId,
+        task: TaskId,
+        incarnation: Incarnation,
+        end: task::End,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -30,6 +30,7 @@ impl Turn<'_> {
                 self.note_host(task, incarnation, &host)
             }
             Command::End { scope: _, task, incarnation } => self.end_process(task, incarnation),
+            Command::Ended { scope: _, task, incarnation, end } => self.process_ended(task, incarnation, end),
         }
     }
 }

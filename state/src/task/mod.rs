@@ -3,6 +3,7 @@
 pub(crate) mod alive;
 mod apply;
 mod devices;
+pub(crate) mod ended;
 mod error;
 mod heartbeat;
 pub(crate) mod interval;
@@ -12,6 +13,7 @@ pub(crate) mod process;
 pub(crate) mod record;
 pub(crate) mod register;
 pub(crate) mod returned;
+mod standing;
 pub(crate) mod table;
 mod watch;
 
@@ -23,8 +25,10 @@ use crate::fault::Fault;
 use crate::ids::{DurationMs, Incarnation, JobId, TaskId, TaskVersion};
 use crate::job;
 
+pub use ended::{End, How, TAIL_BYTES_MAX, TAILS_KEPT};
 pub use interval::{FIRST_HEARTBEAT_MS, HEARTBEAT_INTERVAL_MS_MAX};
 pub use process::HOST_BYTES_MAX;
+pub use standing::Standing;
 
 /// What changes tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,6 +69,9 @@ pub enum Command {
     /// Says that the process that was this life of the task is no more; nothing happens if another one is connected. Needs
     /// feature level 8.
     End { scope: Scope, task: TaskId, incarnation: Incarnation },
+    /// The same, with how it ended, as whoever started the process saw it: the others are told so. A life that waits for the
+    /// register barrier leaves it. Needs feature level 11.
+    Ended { scope: Scope, task: TaskId, incarnation: Incarnation, end: End },
 }
 
 impl Command {
@@ -80,7 +87,8 @@ impl Command {
             | Self::RefuseBeat { scope, .. }
             | Self::NoteInterval { scope, .. }
             | Self::NoteHost { scope, .. }
-            | Self::End { scope, .. } => *scope,
+            | Self::End { scope, .. }
+            | Self::Ended { scope, .. } => *scope,
             Self::Expire { job, .. } | Self::Pushed { job, .. } => Scope { job: *job, service: None },
         }
     }

@@ -45,6 +45,11 @@ impl Processes {
         self.0.remove(&task);
     }
 
+    /// The process that is this life is no more.
+    pub(crate) fn note_ended(&mut self, task: TaskId, incarnation: Incarnation) {
+        self.edit(task, incarnation).ended = true;
+    }
+
     /// What is known of this life, from now on instead of what was of an earlier one.
     fn edit(&mut self, task: TaskId, incarnation: Incarnation) -> &mut Known {
         let known = self.0.entry(task).or_insert_with(|| Known::new(incarnation));
@@ -140,7 +145,7 @@ impl Turn<'_> {
             record.phase() == Phase::Connected && record.incarnation == incarnation
         };
         if is_it {
-            self.job.domains.processes.edit(task, incarnation).ended = true;
+            self.job.domains.processes.note_ended(task, incarnation);
         }
         self.expire_tasks(vec![(task, incarnation)])
     }

@@ -13,7 +13,7 @@ use crate::task::record::Life;
 use crate::wait::Ticket;
 
 /// The status code of a task that cannot be reached, on the wire of every dialect.
-const UNAVAILABLE: i32 = 14;
+pub(crate) const UNAVAILABLE: i32 = 14;
 
 impl Turn<'_> {
     /// Notes what the job's tasks speak. A mixture is let in and told.
@@ -50,6 +50,7 @@ impl Turn<'_> {
     fn join(&mut self, task: TaskId, incarnation: Incarnation) -> Reply {
         let call = self.call();
         self.note_return(task, incarnation);
+        self.job.domains.ends.forget(task);
         let mut record = self.job.tasks.edit(task);
         record.incarnation = incarnation;
         record.registering = Some(call);
@@ -103,6 +104,7 @@ impl Turn<'_> {
 
     pub(crate) fn connect(&mut self, task: TaskId, incarnation: Incarnation) {
         self.job.tasks.edit(task).since = self.context.index;
+        self.job.domains.ends.forget(task);
         if self.job.domains.intervals.of(task, incarnation).is_none() {
             self.job.domains.intervals.forget(task);
         }

@@ -160,10 +160,27 @@ fn tasks() -> impl Strategy<Value = task::Command> {
         ),
         1 => (scope(), task(), incarnation())
             .prop_map(|(scope, task, incarnation)| C::End { scope, task, incarnation }),
+        2 => (scope(), task(), incarnation(), end())
+            .prop_map(|(scope, task, incarnation, end)| C::Ended { scope, task, incarnation, end }),
         1 => (scope(), task(), incarnation(), select(vec!["", "gpu-7", "h"])).prop_map(
             |(scope, task, incarnation, host)| C::NoteHost { scope, task, incarnation, host: host.to_owned() }
         ),
     ]
+}
+
+fn end() -> impl Strategy<Value = task::End> {
+    let how = prop_oneof![
+        select(vec![0, 1, 3]).prop_map(|code| task::How::Exited { code }),
+        (select(vec![9, 11, 64]), any::<bool>(), any::<bool>()).prop_map(
+            |(signal, core_dumped, out_of_memory)| {
+                task::How::Signalled { signal, core_dumped, out_of_memory }
+            }
+        ),
+        Just(task::How::LauncherEnded),
+    ];
+    let tail = select(vec!["", "boom\n", "x"]).prop_map(str::to_owned);
+    let tail = prop_oneof![8 => tail, 1 => Just("t".repeat(task::TAIL_BYTES_MAX + 1))];
+    (how, tail).prop_map(|(how, tail)| task::End { how, at: TimeMs(5), tail })
 }
 
 fn name() -> impl Strategy<Value = String> {

@@ -241,6 +241,15 @@ impl World {
                 let incarnation = Incarnation(line.or("incarnation", 0));
                 show::plain(&self.state.process(self.job, line.task(1), incarnation))
             }
+            "ended?" => {
+                let incarnation = Incarnation(line.or("incarnation", 0));
+                show::plain(&self.state.end_of(self.job, line.task(1), incarnation))
+            }
+            "standing" => {
+                let tasks = line.tasks("of").into_iter();
+                let word = |task| self.state.standing(self.job, task).map_or("no job", task::Standing::word);
+                tasks.map(|task| format!("{task} {}", word(task))).collect::<Vec<_>>().join(", ")
+            }
             "slots" => show::plain(&self.state.job_slots()),
             "members" => show::plain(&self.state.members()),
             "untold" => show::plain(&self.state.untold()),
@@ -413,12 +422,28 @@ impl World {
                 task::Command::NoteHost { scope, task, incarnation, host }
             }
             "end" => task::Command::End { scope, task, incarnation },
+            "ended" => task::Command::Ended { scope, task, incarnation, end: self.end(line) },
             "interval" => {
                 let interval_ms = DurationMs(line.or("ms", 5_000));
                 task::Command::NoteInterval { scope, task, incarnation, interval_ms }
             }
             _ => line.unknown(),
         }
+    }
+
+    /// `exit=3` or `signal=9`, with `core` or `oom`; neither: the launcher is no more. `tail`: its last words, `|` between lines.
+    fn end(&self, line: &Line<'_>) -> task::End {
+        let (exit, signal) = (line.get("exit"), line.get("signal"));
+        let how = match (exit, signal) {
+            (Some(code), _) => task::How::Exited { code },
+            (None, Some(signal)) => {
+                let (core_dumped, out_of_memory) = (line.flag("core"), line.flag("oom"));
+                task::How::Signalled { signal, core_dumped, out_of_memory }
+            }
+            (None, None) => task::How::LauncherEnded,
+        };
+        let tail = line.option("tail").map_or_else(|| "t".repeat(line.or("long", 0)), str::to_owned);
+        task::End { how, at: TimeMs(self.now), tail: tail.replace('_', " ").replace('|', "\n") }
     }
 
     /// Whatever happens, a snapshot holds it.

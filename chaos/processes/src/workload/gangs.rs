@@ -180,7 +180,7 @@ impl Gangs {
         let deadline = Instant::now() + WATCH_PATIENCE;
         while Instant::now() < deadline && self.setting.goes_on() {
             let pending = self.setting.invoke(self.id, Call::ReadTasks { job: job.clone() });
-            let request = GetJobRequest { name: job.to_string() };
+            let request = GetJobRequest { name: job.to_string(), ..Default::default() };
             let get = |way: Way| async move { JobsClient::new(way).get(request).await };
             let attempt = self.wire.attempt(LIMIT, get).await;
             let outcome =

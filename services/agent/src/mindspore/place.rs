@@ -27,7 +27,7 @@ pub(super) enum NoPlace {
 /// job's next.
 pub(super) async fn find(link: &Link, job: &str, limit: Duration) -> Result<String, NoPlace> {
     let mut jobs = JobsClient::new(link.wire.clone()).max_decoding_message_size(ANSWER_ENCODED_BYTES_MAX);
-    let found = answer(limit, jobs.get(GetJobRequest { name: job.to_owned() })).await?;
+    let found = answer(limit, jobs.get(GetJobRequest { name: job.to_owned(), ..Default::default() })).await?;
     let mut cluster =
         ClusterClient::new(link.wire.clone()).max_decoding_message_size(ANSWER_ENCODED_BYTES_MAX);
     let status = answer(limit, cluster.status(StatusRequest::default())).await?;

@@ -22,11 +22,12 @@ use tripod_state::{Effect, State};
 use self::barriers::BarrierTimers;
 use self::sets::BeatSets;
 use self::tasks::{Connected, TaskTimers};
+use crate::ages;
 use crate::awake::{Awake, Moment};
 use crate::backend::{Future, Replica, look};
 use crate::clock::{Clock, percent};
 use crate::options::Options;
-use crate::peers::Peers;
+use crate::peers::{Channel, Peers};
 use crate::pulse::{Beat, Sign, Suspicion, Told, Verdict, decode_beats, encode_verdicts};
 
 /// What must lie between two beats of a task, in percent of its job's heartbeat timeout, for the
@@ -88,7 +89,25 @@ impl Keeper {
     pub(crate) fn start(self: &Arc<Self>, backend: &Arc<dyn Replica>) {
         let first = self.backend.set(Arc::downgrade(backend)).is_ok();
         assert!(first, "a keeper serves one backend");
+        let keeper = Arc::downgrade(self);
+        let answer = move |question| match keeper.upgrade() {
+            Some(keeper) => keeper.ages(question),
+            None => Err("the node is stopping".to_owned()),
+        };
+        self.peers.handle(Channel::AGES, Arc::new(answer));
         tokio::spawn(run::run(Arc::clone(self), backend.leadership()));
+    }
+
+    /// How long ago each task of a job was heard, while this node leads.
+    fn ages(&self, question: Bytes) -> Result<Bytes, String> {
+        let ages::Question { job, tasks } = ages::Question::decode(question)?;
+        let memory = self.memory.lock();
+        if memory.led.is_none() {
+            return Err("this node does not lead".to_owned());
+        }
+        let heard = memory.tasks.ages(job, tasks, memory.awake.now());
+        drop(memory);
+        Ok(ages::encode(heard.into_iter()))
     }
 
     /// Arms the timers that applied commands ask for.

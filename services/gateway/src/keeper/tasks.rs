@@ -222,6 +222,16 @@ impl TaskTimers {
         }
     }
 
+    /// How long ago each of the job's tasks `0..tasks` was heard, of those that were since the timers began.
+    pub(super) fn ages(&self, job: JobId, tasks: u32, now: Moment) -> Vec<(TaskId, Incarnation, DurationMs)> {
+        let ids = (0..tasks).map_while(|id| i32::try_from(id).ok()).map(TaskId);
+        let heard = ids.filter_map(|task| {
+            let armed = self.armed.get(&(job, task))?;
+            Some((task, armed.incarnation, now.since(armed.heard?)))
+        });
+        heard.collect()
+    }
+
     pub(super) fn forget_job(&mut self, job: JobId) {
         self.armed.retain(|(of, _), _| *of != job);
         self.suspects.forget_job(job);

@@ -82,6 +82,29 @@ async fn a_task_that_beats_no_more_fails_after_its_timeout() {
     assert!(!is_connected(&job, 0).await && !is_connected(&job, 1).await);
 }
 
+/// In the leader's memory, so a new one knows only whom it has heard itself.
+#[tokio::test(start_paused = true)]
+async fn the_leader_tells_how_long_ago_it_heard_each_task() {
+    let (gateway, memory) = Gateway::in_memory();
+    let job = pair(&gateway).await;
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(job.beat(1).await.unwrap(), alive());
+    sleep(Duration::from_secs(1)).await;
+    let ages = async || {
+        let ages = gateway.heartbeat_ages(job.id, 5).await?;
+        Some(ages.into_iter().map(|(task, (of, age))| (task.0, of, age.0 / 500)).collect::<Vec<_>>())
+    };
+    assert_eq!(ages().await, Some(vec![(0, life(0), 6), (1, life(1), 2)]));
+    memory.depose();
+    sleep(TICKS).await;
+    assert_eq!(ages().await, None, "nobody leads");
+    memory.elect();
+    sleep(TICKS).await;
+    assert_eq!(ages().await, Some(Vec::new()), "nobody was heard since");
+    assert_eq!(job.beat(0).await.unwrap(), alive());
+    assert_eq!(ages().await, Some(vec![(0, life(0), 0)]));
+}
+
 #[tokio::test(start_paused = true)]
 async fn silent_tasks_of_one_tick_are_proposed_together() {
     let (gateway, memory) = Gateway::in_memory();

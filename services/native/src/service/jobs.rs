@@ -1,16 +1,19 @@
 //! `tripod.v1.Jobs`.
 
+use std::time::Duration;
+
 use prost::Message as _;
+use tokio::time::timeout;
 use tonic::{Request, Response, Status};
 use tripod_gateway::{Consistency, Gateway};
 use tripod_port::{CallContext, Short};
 use tripod_proto::tripod::v1::jobs_server::Jobs;
 use tripod_proto::tripod::v1::{
-    CreateJobRequest, DeleteJobRequest, DeleteJobResponse, EndTaskRequest, EndTaskResponse, GetJobRequest,
-    Job, ListJobsRequest, ListJobsResponse, NoteHostRequest, NoteHostResponse, NoteJobRequest,
+    AsOf, CreateJobRequest, DeleteJobRequest, DeleteJobResponse, EndTaskRequest, EndTaskResponse,
+    GetJobRequest, Job, ListJobsRequest, ListJobsResponse, NoteHostRequest, NoteHostResponse, NoteJobRequest,
     NoteJobResponse,
 };
-use tripod_state::ids::{Incarnation, TaskId};
+use tripod_state::ids::{Incarnation, JobId, TaskId};
 use tripod_state::{Answer, Command, Fault, State, job, task};
 
 use crate::{decode, encode, resolve, status};
@@ -21,6 +24,10 @@ const BARRIERS_SHOWN: usize = 32;
 
 /// Tasks of a job that is looked at while apply waits: more take longer than it may.
 const TASKS_AT_ONCE: u64 = 1_024;
+
+/// How long a look waits for somebody to lead before it is content with what this node remembers: longer than an election
+/// usually takes.
+const LEADER_PATIENCE: Duration = Duration::from_secs(1);
 
 pub(super) struct Service {
     gateway: Gateway,
@@ -36,8 +43,37 @@ impl Service {
     }
 
     async fn read<T>(&self, look: impl Fn(&State) -> T) -> Result<T, Status> {
-        let read = self.gateway.read(Consistency::Linearizable, look).await;
-        read.map_err(|outage| status::of_outage(&outage))
+        self.read_as(Consistency::Linearizable, look).await
+    }
+
+    async fn read_as<T>(&self, consistency: Consistency, look: impl Fn(&State) -> T) -> Result<T, Status> {
+        self.gateway.read(consistency, look).await.map_err(|outage| status::of_outage(&outage))
+    }
+
+    /// The same, and when the leader heard its tasks.
+    async fn with_ages(&self, mut job: Job) -> Job {
+        let tasks = u32::try_from(job.tasks.len()).unwrap_or(u32::MAX);
+        if job.as_of.is_some() {
+            return job;
+        }
+        let Some(ages) = self.gateway.heartbeat_ages(JobId(job.id), tasks).await else { return job };
+        for task in &mut job.tasks {
+            let heard = ages.get(&TaskId(task.task_id));
+            let own = heard.filter(|(incarnation, _)| incarnation.0 == task.incarnation);
+            task.heard_ms_ago = own.map(|(_, age)| age.0);
+        }
+        Job { heard_told: true, ..job }
+    }
+
+    /// What this node has to go by if nobody answers for the cluster within [`LEADER_PATIENCE`]; the time is not in it yet.
+    async fn memory_without_a_leader(&self) -> Option<AsOf> {
+        let why = match timeout(LEADER_PATIENCE, self.read(|_| ())).await {
+            Ok(Ok(())) => return None,
+            Ok(Err(status)) => status.message().to_owned(),
+            Err(_) => format!("no leader within {} s", LEADER_PATIENCE.as_secs()),
+        };
+        let status = self.gateway.admin().status();
+        Some(AsOf { node_id: status.node.0, index: status.applied.0, now_ms: 0, why })
     }
 }
 
@@ -52,21 +88,25 @@ impl Jobs for Service {
 
     async fn get(&self, request: Request<GetJobRequest>) -> Result<Response<Job>, Status> {
         let call = CallContext::bytes(request.extensions()).cloned();
-        let name = request.into_inner().name;
+        let GetJobRequest { name, or_from_memory } = request.into_inner();
+        let as_of = if or_from_memory { self.memory_without_a_leader().await } else { None };
+        let consistency = if as_of.is_some() { Consistency::Local } else { Consistency::Linearizable };
         let tasks = |state: &State| state.job_named(&name).map_or(0, |job| state.sizes(job).1);
-        if self.read(tasks).await? <= TASKS_AT_ONCE {
-            let found = self.read(|state| in_full(state, &name)).await?;
-            return found.map(Response::new).map_err(|fault| status::of_fault(&fault));
+        if self.read_as(consistency, tasks).await? <= TASKS_AT_ONCE {
+            let found = self.read_as(consistency, |state| in_full(state, &name, as_of.clone())).await?;
+            let job = found.map_err(|fault| status::of_fault(&fault))?;
+            return Ok(Response::new(self.with_ages(job).await));
         }
         let no_room = |short: Short| status::of_outage(&short.into());
         let making = match &call {
             Some(call) => Some(call.making().await.map_err(no_room)?),
             None => None,
         };
-        let look = move |_, state: &State| in_full(state, &name);
-        let read = self.gateway.read_aside(Consistency::Linearizable, look).await;
+        let look = move |_, state: &State| in_full(state, &name, as_of);
+        let read = self.gateway.read_aside(consistency, look).await;
         let found = read.map_err(|outage| status::of_outage(&outage))?;
-        let mut answer = found.map(Response::new).map_err(|fault| status::of_fault(&fault))?;
+        let job = found.map_err(|fault| status::of_fault(&fault))?;
+        let mut answer = Response::new(self.with_ages(job).await);
         if let Some(making) = making {
             let made = making.made(answer.get_ref().encoded_len() as u64).map_err(no_room)?;
             answer.extensions_mut().insert(made);
@@ -101,11 +141,15 @@ impl Jobs for Service {
     }
 
     async fn end_task(&self, request: Request<EndTaskRequest>) -> Result<Response<EndTaskResponse>, Status> {
-        let EndTaskRequest { name, task_id, incarnation } = request.into_inner();
+        let EndTaskRequest { name, task_id, incarnation, end } = request.into_inner();
         let found = self.read(|state| resolve::in_state(state, &name)).await?;
         let job = found.map_err(|fault| status::of_fault(&fault))?;
         let (task, incarnation) = (TaskId(task_id), Incarnation(incarnation));
-        status::answer(self.gateway.lost(job, task, incarnation).await)?;
+        let outcome = match end {
+            Some(end) => self.gateway.ended(job, task, incarnation, decode::process_end(end)).await,
+            None => self.gateway.lost(job, task, incarnation).await,
+        };
+        status::answer(outcome)?;
         Ok(Response::new(EndTaskResponse {}))
     }
 
@@ -123,8 +167,8 @@ impl Jobs for Service {
     }
 }
 
-/// Everything about the job of that name.
-fn in_full(state: &State, name: &str) -> Result<Job, Fault> {
+/// Everything about the job of that name. `as_of`: the node remembers it, and nobody else was asked.
+fn in_full(state: &State, name: &str, as_of: Option<AsOf>) -> Result<Job, Fault> {
     let id = resolve::in_state(state, name)?;
     let summary = state.job(id).ok_or_else(|| resolve::unknown(name))?;
     let scope = resolve::scope(id);
@@ -145,6 +189,13 @@ fn in_full(state: &State, name: &str) -> Result<Job, Fault> {
             shown.error =
                 format!("the process of task {} has ended, as whoever started it has said", task.task);
         }
+        let standing = state.standing(id, task.task);
+        if standing == Some(task::Standing::Ended) {
+            shown.reason = status::ENDED.to_owned();
+        }
+        shown.standing = standing.map_or("", task::Standing::word).to_owned();
+        shown.end = state.end_of(id, task.task, task.incarnation).map(encode::process_end);
     }
-    Ok(Job { note, memory_bytes, ..job })
+    let as_of = as_of.map(|as_of| AsOf { now_ms: state.now_ms().0, ..as_of });
+    Ok(Job { note, memory_bytes, as_of, ..job })
 }

@@ -1,8 +1,13 @@
 //! `tripod agent`: a proxy beside the clients of one machine.
 
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
 use clap::Args;
 use serde::Serialize;
+use tokio::time::timeout;
 use tripod_agent::{Agent, AgentConfig, ConnectionLimits, Listen, Timing};
+use tripod_client::{Client, wire};
 use tripod_proto::code::Code;
 
 use crate::args::host_port::host_port;
@@ -11,9 +16,11 @@ use crate::args::memory_flags::AgentMemoryFlags;
 use crate::args::seconds::Seconds;
 use crate::cli::Global;
 use crate::failure::Failure;
+use crate::launch;
 use crate::node::Stop;
 use crate::open_files;
 use crate::output::{self, Format};
+use crate::view::time;
 
 const EXAMPLES: &str = "\
 The agent is the one address that a client knows. It stays when a node goes, holds the client's calls and
@@ -90,10 +97,23 @@ pub(crate) struct AgentArgs {
     #[arg(long)]
     exit_with_parent: bool,
 
-    /// Print a line for each process that registers, with its incarnation: {"registered":N}
+    /// Print a line for each process that begins to register, with its incarnation: {"registered":N}
     #[arg(long)]
     print_registrations: bool,
+
+    /// When the parent has ended, tell the job that the processes of this task which have registered have lost their launcher
+    #[arg(long, value_name = "TASK", hide = true, requires = "exit_with_parent")]
+    report_parents_end: Option<u32>,
+
+    /// A process that has registered by an earlier agent of the same parent
+    #[arg(long, value_name = "INCARNATION", hide = true)]
+    known_life: Vec<u64>,
 }
+
+/// Processes of which it is told that their launcher has ended, the last ones.
+const LIVES_MAX: usize = 64;
+/// How long the cluster gets to hear of it. By then silence tells it, or the program's own end.
+const REPORT_LIMIT: Duration = Duration::from_secs(5);
 
 /// What an agent prints when it listens. A contract: fields may be added, never renamed.
 #[derive(Debug, Serialize)]
@@ -113,6 +133,8 @@ struct RegisteredLine {
 /// Runs the agent until it is told to stop.
 pub(crate) async fn run(args: AgentArgs, global: &Global) -> Result<(), Failure> {
     let mut stop = Stop::listen(args.exit_with_parent)?;
+    let report = Report::of(&args, global)?;
+    let lives_seen = Arc::clone(&report.lives);
     // Each client is one, and a machine may have a thousand of them.
     let files = open_files::raise();
     let job = args.job.clone();
@@ -130,12 +152,13 @@ pub(crate) async fn run(args: AgentArgs, global: &Global) -> Result<(), Failure>
             output::line(&format!("agent of job `{job}` listens on {}", places.join(", ")))?;
         }
     }
-    if let Some(mut lives) = agent.lives().filter(|_| prints) {
+    if let Some(mut lives) = agent.lives() {
         tokio::spawn(async move {
             while let Some(registered) = lives.recv().await {
-                // Whoever listened is gone; clients are served all the same.
-                if output::json(&RegisteredLine { registered }).is_err() {
-                    return;
+                note_life(&lives_seen, registered);
+                if prints {
+                    // If whoever listened is gone, clients are served all the same.
+                    let _ = output::json(&RegisteredLine { registered });
                 }
             }
         });
@@ -144,9 +167,49 @@ pub(crate) async fn run(args: AgentArgs, global: &Global) -> Result<(), Failure>
         .run(async move {
             let reason = stop.wait().await;
             tracing::info!(reason, "agent was told to stop");
+            if reason == Stop::PARENT_ENDED {
+                report.send().await;
+            }
         })
         .await?;
     Ok(())
+}
+
+/// What an agent says of its clients when its parent was killed: nobody sees any more how they end.
+struct Report {
+    to: Option<(Client, u32)>,
+    job: String,
+    lives: Arc<Mutex<Vec<u64>>>,
+}
+
+impl Report {
+    fn of(args: &AgentArgs, global: &Global) -> Result<Self, Failure> {
+        let to = match args.report_parents_end {
+            Some(task) => Some((global.client_of(&global.nodes_or(args.cluster.clone()))?, task)),
+            None => None,
+        };
+        let lives = Arc::new(Mutex::new(args.known_life.clone()));
+        Ok(Self { to, job: args.job.clone(), lives })
+    }
+
+    async fn send(self) {
+        let Some((client, task)) = self.to else { return };
+        let lives = std::mem::take(&mut *self.lives.lock().unwrap_or_else(PoisonError::into_inner));
+        let end = wire::ProcessEnd { at_ms: time::now_ms(), ..Default::default() };
+        let telling = launch::tell_lives(client, self.job, task, lives, Some(end));
+        if timeout(REPORT_LIMIT, telling).await.is_err() {
+            tracing::info!("the cluster did not hear in time that the parent ended");
+        }
+    }
+}
+
+fn note_life(lives: &Mutex<Vec<u64>>, life: u64) {
+    let mut lives = lives.lock().unwrap_or_else(PoisonError::into_inner);
+    if !lives.contains(&life) {
+        let surplus = (lives.len() + 1).saturating_sub(LIVES_MAX);
+        lives.drain(..surplus);
+        lives.push(life);
+    }
 }
 
 fn config(args: AgentArgs, files: u64, global: &Global) -> Result<AgentConfig, Failure> {

@@ -18,6 +18,7 @@ use crate::settings::nearest;
 use crate::view::cluster::client_addresses;
 use crate::view::job::{self, JobView};
 use crate::view::job_ports::JobPortsView;
+use crate::view::task::TaskFilter;
 use crate::view::time;
 
 /// How long a created job's ports may take to open before it is printed without those that are closed.
@@ -36,7 +37,9 @@ The target is what jax.distributed.initialize() takes as coordinator address.";
 
 const SHOW_EXAMPLES: &str = "\
 Examples:
+  tripod job show train --state lost,ended,never-came
   tripod job show train -o json | jq .task_states,.barriers
+  tripod job show train                   while nobody leads: as one node remembers it, with exit code 3
   export GRPC_XDS_BOOTSTRAP_CONFIG=\"$(tripod job show train --xds-bootstrap)\"
                                           then JAX may connect to xds:///train:1";
 
@@ -57,6 +60,9 @@ pub(crate) enum JobCommand {
         /// Print instead what a gRPC client needs to find the job's nodes by itself: one line of JSON
         #[arg(long)]
         xds_bootstrap: bool,
+
+        #[command(flatten)]
+        filter: TaskFilter,
     },
     /// Write a note about a job that `job show` prints, for people; an empty one takes it away
     Note {
@@ -94,8 +100,10 @@ pub(crate) async fn run(command: JobCommand, global: &Global) -> Result<(), Fail
     match command {
         JobCommand::Create(args) => create(&client, &args, global).await,
         JobCommand::List => list(&client, global.format()).await,
-        JobCommand::Show { name, xds_bootstrap: false } => show(&client, &name, global).await,
-        JobCommand::Show { name, xds_bootstrap: true } => bootstrap(&client, &name, global).await,
+        JobCommand::Show { name, xds_bootstrap: false, filter } => {
+            show(&client, &name, &filter, global).await
+        }
+        JobCommand::Show { name, xds_bootstrap: true, .. } => bootstrap(&client, &name, global).await,
         JobCommand::Note { name, note } => {
             if let Err(error) = client.jobs().note(&name, &note).await {
                 return Err(with_nearest(&client, &name, error).await);
@@ -179,10 +187,28 @@ async fn list(client: &Client, format: Format) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn show(client: &Client, name: &str, global: &Global) -> Result<(), Failure> {
-    let mut job = existing(client, name).await?;
+async fn show(client: &Client, name: &str, filter: &TaskFilter, global: &Global) -> Result<(), Failure> {
+    let Some(mut job) = client.jobs().get_or_remembered(name).await? else {
+        return Err(unknown(client, name).await);
+    };
     let ports = leave_out_closed(&mut job, Duration::ZERO, global).await?;
-    print(&JobView::full(&job).with_mindspore(ports.own(MINDSPORE)), global.format())
+    print(&JobView::of_tasks(&job, filter).with_mindspore(ports.own(MINDSPORE)), global.format())?;
+    match &job.as_of {
+        Some(as_of) => Err(remembered(name, as_of)),
+        None => Ok(()),
+    }
+}
+
+/// What is shown may be old, and programs must not take it for news.
+fn remembered(name: &str, as_of: &wire::AsOf) -> Failure {
+    Failure::new(
+        Code::NoLeader,
+        format!(
+            "job show: nobody leads, so job `{name}` is shown as node {} remembers it ({}); next: `tripod status`",
+            as_of.node_id,
+            output::text(&as_of.why)
+        ),
+    )
 }
 
 async fn existing(client: &Client, name: &str) -> Result<wire::Job, Failure> {

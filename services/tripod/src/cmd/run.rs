@@ -11,7 +11,7 @@ use crate::args::memory_flags::AgentMemoryFlags;
 use crate::args::seconds::Seconds;
 use crate::cli::Global;
 use crate::failure::Failure;
-use crate::launch::{self, Asked};
+use crate::launch::{self, Asked, ReportExit};
 
 const EXAMPLES: &str = "\
 Starts an agent on this machine, then the program, told by its environment where the agent is:
@@ -22,9 +22,12 @@ Starts an agent on this machine, then the program, told by its environment where
 The program is given SIGTERM, SIGINT, SIGHUP, SIGUSR1 and SIGUSR2; a second SIGINT kills it. Its exit status
 is that of `run`, 128 + N after signal N. If it fails, `run` tells what the cluster knows of why.
 
-With --restarts a program that failed is begun again after a pause of 1 s, doubled each time up to 30 s. When it has
-ended, in whichever way, the job is told at once, and the others need not wait for its silence. Nothing is begun while
-another process is the task (T6108).
+With --restarts a program that failed is begun again after a pause of 1 s, doubled each time up to 30 s. Nothing is
+begun while another process is the task (T6108).
+
+When the program has ended without leaving its job, the job is told at once how: exit code or signal, whether memory
+ran out, and the end of its standard error if that is a file (or with --tail). The others are told so, with its last
+line, and need not wait for its silence. If `run` itself is killed its agent says that.
 
 Which task of how many this is comes from the flags, else from Open MPI, PMI, Slurm, an indexed Kubernetes
 job (which does not tell how many there are), RANK and WORLD_SIZE, or TF_CONFIG.
@@ -82,6 +85,16 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = 0, env = "TRIPOD_RESTARTS")]
     restarts: u32,
 
+    /// What the job is told when the program ends without having left it: how it ended and its last words, how it ended only,
+    /// or nothing
+    #[arg(long, value_name = "on|status|off", default_value = "on", env = "TRIPOD_REPORT_EXIT")]
+    report_exit: ReportExit,
+
+    /// Keep the last 1,024 bytes that the program writes to its standard error where that is no file, by passing it on. The
+    /// program cannot write there any more when `run` is killed
+    #[arg(long)]
+    tail: bool,
+
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "PROGRAM")]
     line: Vec<OsString>,
@@ -102,6 +115,8 @@ pub(crate) async fn run(args: RunArgs, global: &Global) -> Result<ExitCode, Fail
         tf_job: args.tf_job,
         is_of_mindspore: args.mindspore,
         restarts: args.restarts,
+        report_exit: args.report_exit,
+        tail: args.tail,
         line: args.line,
     })
     .await

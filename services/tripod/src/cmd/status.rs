@@ -221,8 +221,8 @@ mod tests {
         let told = call.without_a_leader(why, next).to_string();
         assert_eq!(
             told,
-            "T2104 no-leader: no leader: 1 of 3 voters answer, 2 must; calls are held (job list: no node could answer \
-             within 10.0 s: x); next: start the nodes that do not answer; if they are gone for good: \
+            "T2104 no-leader: no leader: 1 of 3 voters answer, 2 must, and nodes 2, 3 do not; calls are held (job list: no \
+             node could answer within 10.0 s: x); next: start nodes 2, 3, of which 1 is enough; if they are gone for good: \
              docs/runbooks/lost-quorum.md"
         );
     }

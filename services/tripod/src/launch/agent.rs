@@ -36,6 +36,8 @@ pub(crate) struct Config {
     pub(crate) job: String,
     /// Further flags of `tripod agent`.
     pub(crate) flags: Vec<String>,
+    /// The task for which an agent says that its launcher is no more, if this process is killed.
+    pub(crate) reports_for: Option<u32>,
     /// Pass on all of its log.
     pub(crate) verbose: bool,
     /// Told of each incarnation under which a process registers, if it listens.
@@ -111,9 +113,18 @@ impl Lives {
         std::mem::take(&mut *self.known.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// The same, to be asked for again.
+    fn look(&self) -> Vec<u64> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn note(&self, line: &str) {
         let Ok(Registered { registered }) = serde_json::from_str(line) else { return };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        // A client says again that it registers when its connection has broken.
+        if known.contains(&registered) {
+            return;
+        }
         if known.len() == LIVES_MAX {
             known.remove(0);
         }
@@ -208,6 +219,11 @@ impl Keeper {
         arguments.extend(self.addresses.flags());
         arguments.push(format!("--cluster={}", self.config.cluster.join(",")));
         arguments.push(format!("--job={}", self.config.job));
+        if let Some(task) = self.config.reports_for {
+            arguments.push(format!("--report-parents-end={task}"));
+            // One that is started again has not seen them.
+            arguments.extend(self.lives.look().iter().map(|life| format!("--known-life={life}")));
+        }
         arguments.extend(self.config.flags.iter().cloned());
         arguments
     }
@@ -283,9 +299,11 @@ mod tests {
     fn lives_are_told_once_and_the_newest_ones() {
         let (registered, mut heard) = mpsc::channel(LIVES_MAX);
         let lives = Lives::new(registered);
-        for line in [r#"{"registered":18446744073709551615}"#, "{}", "no json", r#"{"registered":7}"#] {
+        let seven = r#"{"registered":7}"#;
+        for line in [r#"{"registered":18446744073709551615}"#, "{}", "no json", seven, seven] {
             lives.note(line);
         }
+        assert_eq!(lives.look(), vec![u64::MAX, 7]);
         assert_eq!((lives.take(), lives.take()), (vec![u64::MAX, 7], Vec::new()));
         assert_eq!((heard.try_recv(), heard.try_recv()), (Ok(u64::MAX), Ok(7)));
         (0..=LIVES_MAX as u64).for_each(|life| lives.note(&format!(r#"{{"registered":{life}}}"#)));

@@ -8,7 +8,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use crate::output;
 
 /// Lines that are kept: what fits on a screen beside the rest.
-const LINES_MAX: usize = 8;
+const LINES_MAX: usize = 6;
 /// How the log begins to tell of an outage.
 const OUTAGE: &str = "outage begins";
 
@@ -75,6 +75,6 @@ mod tests {
         tail.clone().follow(log.as_bytes(), false).await;
         assert_eq!(tail.outages(), 1);
         let lines = tail.lines();
-        assert_eq!((lines.len(), lines[0].as_str()), (LINES_MAX, "INFO line 12"));
+        assert_eq!((lines.len(), lines[0].as_str()), (LINES_MAX, "INFO line 14"));
     }
 }

@@ -9,22 +9,25 @@ mod log_tail;
 mod mindspore;
 mod numbers;
 mod program;
+mod report;
 mod signals;
 mod taken;
 mod tell;
 mod tf_config;
 mod variables;
 mod why;
+mod witness;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
-use tripod_client::Client;
+use tripod_client::{Client, wire};
 use tripod_proto::code::Code;
 
 pub(crate) use numbers::Asked;
+pub(crate) use report::ReportExit;
 
 use crate::args::job_flags::JobFlags;
 use crate::failure::Failure;
@@ -32,7 +35,7 @@ use crate::launch::again::Restarts;
 use crate::launch::agent::{AgentProcess, ListenAddresses};
 use crate::launch::mindspore::{MindsporeEnvironment, Place};
 use crate::launch::numbers::Numbers;
-use crate::launch::program::Ended;
+use crate::launch::program::{Ended, Stderr};
 use crate::launch::signals::Signals;
 use crate::launch::tf_config::TfConfig;
 use crate::launch::variables::ProgramEnvironment;
@@ -41,6 +44,8 @@ use crate::output;
 
 /// How long the cluster gets to hear that the program has ended before anything else is done.
 const TELL_LIMIT: Duration = Duration::from_secs(5);
+/// How long a look at the job may take that others wait for.
+const LOOK_LIMIT: Duration = Duration::from_secs(2);
 
 /// What a program is started with.
 pub(crate) struct Config {
@@ -57,6 +62,10 @@ pub(crate) struct Config {
     pub(crate) is_of_mindspore: bool,
     /// How often a program that failed is begun again.
     pub(crate) restarts: u32,
+    /// What the job is told of the program's end.
+    pub(crate) report_exit: ReportExit,
+    /// Keep the end of what the program writes to its standard error where that is no file.
+    pub(crate) tail: bool,
     /// The program and its arguments.
     pub(crate) line: Vec<OsString>,
 }
@@ -80,14 +89,18 @@ pub(crate) async fn run(config: Config) -> Result<ExitCode, Failure> {
     let ran = ready.run(&config, tf_config.as_ref(), &mut signals).await;
     let (job, task) = (&ready.numbers.job, ready.numbers.task);
     let failed = ran.as_ref().is_ok_and(|ended| !ended.is_plain());
+    let jobs = config.client.jobs();
     // Before the job hears of this end, which explains nothing.
-    let known = if failed { Some(config.client.jobs().get(job).await) } else { None };
-    ready.tell_end(&config.client).await;
+    let before = if failed { timeout(LOOK_LIMIT, jobs.get_or_remembered(job)).await.ok() } else { None };
+    let was_told = ready.tell_end(&config, ran.as_ref().ok()).await;
+    let after = if failed { Some(jobs.get_or_remembered(job).await) } else { None };
     let log = ready.agent.end().await;
     let ended = ran?;
-    if let Some(known) = known {
-        let question = Question { job, task, how: ended.to_string(), log: &log };
-        output::note(question.answer(known).trim_end());
+    if let Some(after) = after {
+        let told = report::what_others_were_told(config.report_exit, was_told, after.as_ref(), task);
+        let last_line = ended.last_line().map(str::to_owned);
+        let question = Question { job, task, how: ended.to_string(), last_line, told, log: &log };
+        output::note(question.answer(before.unwrap_or(after)).trim_end());
     }
     Ok(ended.exit_code())
 }
@@ -129,6 +142,8 @@ async fn prepare(config: &Config, tf_config: Option<&TfConfig>) -> Result<Ready,
         cluster: config.cluster.clone(),
         job: numbers.job.clone(),
         flags: config.agent_flags.clone(),
+        // Who is not to say how its program ended says nothing of its own end, either.
+        reports_for: (config.report_exit != ReportExit::Off).then_some(numbers.task),
         verbose: variable("TRIPOD_LOG").is_some(),
     };
     let addresses = ListenAddresses::any(numbers.task == 0, config.is_of_mindspore);
@@ -161,7 +176,7 @@ impl Ready {
                 restarts.given_up().iter().for_each(|note| say(note));
                 return Ok(ended);
             };
-            self.tell_end(&config.client).await;
+            self.tell_end(config, Some(&ended)).await;
             say(&restarts.note(&self.numbers.job, self.numbers.task, &ended.to_string(), pause));
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
@@ -170,21 +185,22 @@ impl Ready {
         }
     }
 
-    /// The job learns at once that the lives of the task are over, and not only by their silence. Those that have left it are
-    /// lost to nobody.
-    async fn tell_end(&self, client: &Client) {
-        let task = i32::try_from(self.numbers.task).unwrap_or(i32::MAX);
-        let (client, job, lives) = (client.clone(), self.numbers.job.clone(), self.agent.lives.take());
-        let telling = tokio::spawn(async move {
-            let jobs = client.jobs();
-            for incarnation in lives {
-                tell::until_heard(|| jobs.end_task(&job, task, incarnation)).await;
-            }
-        });
+    /// The job learns at once that the lives of the task are over, and how they ended, and not only by their silence. Those
+    /// that have left it are lost to nobody. Gives whether it has heard.
+    async fn tell_end(&self, config: &Config, ended: Option<&Ended>) -> bool {
+        let lives = self.agent.lives.take();
+        if config.report_exit == ReportExit::Off {
+            return false;
+        }
+        let end = ended.map(|ended| ended.to_wire(config.report_exit == ReportExit::On));
+        let telling =
+            tell_lives(config.client.clone(), self.numbers.job.clone(), self.numbers.task, lives, end);
         // What was not heard by then is told beside the next life: this one is called by its name.
-        if timeout(TELL_LIMIT, telling).await.is_err() {
+        let is_heard = timeout(TELL_LIMIT, tokio::spawn(telling)).await.is_ok();
+        if !is_heard {
             tracing::debug!("the cluster does not answer; it is told that the program ended when it does");
         }
+        is_heard
     }
 
     async fn run_once(
@@ -201,7 +217,22 @@ impl Ready {
             tf_config: tf_config.map(|given| (given, config.tf_job.as_str())),
             mindspore: self.mindspore.clone(),
         };
-        program::run(&config.line, told.variables()?, signals).await
+        let stderr = if config.tail { Stderr::Piped } else { Stderr::Inherited };
+        program::run(&config.line, told.variables()?, stderr, signals).await
+    }
+}
+
+/// Says that these lives of a task are over, until the cluster has heard.
+pub(crate) async fn tell_lives(
+    client: Client,
+    job: String,
+    task: u32,
+    lives: Vec<u64>,
+    end: Option<wire::ProcessEnd>,
+) {
+    let (jobs, task) = (client.jobs(), i32::try_from(task).unwrap_or(i32::MAX));
+    for incarnation in lives {
+        tell::until_heard(|| jobs.end_task(&job, task, incarnation, end.clone())).await;
     }
 }
 

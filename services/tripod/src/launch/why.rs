@@ -15,6 +15,10 @@ pub(crate) struct Question<'a> {
     pub(crate) job: &'a str,
     pub(crate) task: u32,
     pub(crate) how: String,
+    /// The last line that the program wrote to its standard error, if that is known.
+    pub(crate) last_line: Option<String>,
+    /// What became of the others: words behind their name.
+    pub(crate) told: String,
     pub(crate) log: &'a LogTail,
 }
 
@@ -25,13 +29,17 @@ impl Question<'_> {
     }
 
     fn screen(&self, job: Result<Option<wire::Job>, Error>, now_ms: u64) -> String {
-        let Self { job: name, task, how, log } = self;
+        let Self { job: name, task, how, last_line, told, log } = self;
         let mut screen = Screen { text: format!("tripod run: task {task} of job `{name}` {how}\n") };
+        if let Some(last_line) = last_line {
+            screen.line("last line", &job::shortened(last_line));
+        }
         match job {
             Ok(Some(job)) => job::tell(&mut screen, &job, *task, now_ms),
             Ok(None) => screen.line("job", "is gone: somebody has deleted it"),
             Err(error) => screen.line("job", &format!("nobody could be asked: {error}")),
         }
+        screen.line("the others", &job::shortened(told));
         if log.outages() > 0 {
             let ends = format!("{} outage(s) of the cluster; its log ends with", log.outages());
             screen.line("agent", &ends);
@@ -57,17 +65,20 @@ impl Screen {
 
 #[cfg(test)]
 pub(super) fn screen_of(job: wire::Job, now_ms: u64) -> String {
-    let log = LogTail::default();
-    Question { job: "train", task: 1, how: "ended with exit status 1".into(), log: &log }
-        .screen(Ok(Some(job)), now_ms)
+    tests::question(&LogTail::default()).screen(Ok(Some(job)), now_ms)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    pub(super) fn question(log: &LogTail) -> Question<'_> {
+        let (how, last_line) = ("ended with exit status 1".to_owned(), Some("boom".to_owned()));
+        Question { job: "train", task: 1, how, last_line, told: "were told at once: boom".into(), log }
+    }
+
     fn screen(job: Result<Option<wire::Job>, Error>, log: &LogTail) -> String {
-        Question { job: "train", task: 1, how: "ended with exit status 1".into(), log }.screen(job, 9_000)
+        question(log).screen(job, 9_000)
     }
 
     #[test]
@@ -79,7 +90,9 @@ mod tests {
     fn what_the_job_knows_stands_between_the_end_and_the_next_command() {
         let expected = "\
 tripod run: task 1 of job `train` ended with exit status 1
-  tasks      all are connected, none is in error
+  last line  boom
+  tasks      all were connected, and none in error
+  the others were told at once: boom
   next       tripod job show train
 ";
         assert_eq!(screen(Ok(Some(wire::Job::default())), &LogTail::default()), expected);

@@ -16,6 +16,9 @@ pub(crate) struct Stop {
 }
 
 impl Stop {
+    /// What [`Self::wait`] says when the parent has ended.
+    pub(crate) const PARENT_ENDED: &'static str = "the parent process ended";
+
     /// From now on these signals no longer kill the process at once.
     pub(crate) fn listen(with_parent: bool) -> Result<Self, Failure> {
         let fail = |error| Failure::new(Code::ProcessLimits, format!("cannot listen for signals: {error}"));
@@ -37,7 +40,7 @@ impl Stop {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
             _ = self.interrupt.recv() => "SIGINT",
-            () = parent_ended => "the parent process ended",
+            () = parent_ended => Self::PARENT_ENDED,
         }
     }
 }

@@ -25,7 +25,9 @@ fn job_with(text: &str) -> wire::Job {
         failure: Some(wire::BarrierFailure { text: text(), reason: text(), ..Default::default() }),
         ..Default::default()
     };
-    let task = wire::TaskState { state: "error".into(), error: text(), reason: text(), ..Default::default() };
+    let end = wire::ProcessEnd { tail: text(), ..Default::default() };
+    let (state, end) = ("error".to_owned(), Some(end));
+    let task = wire::TaskState { state, error: text(), reason: text(), end, ..Default::default() };
     wire::Job {
         name: text(),
         note: text(),

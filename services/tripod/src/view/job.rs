@@ -8,6 +8,7 @@ use tripod_client::wire;
 
 use crate::output::{self, Table};
 use crate::view::barrier::BarrierView;
+use crate::view::task::{self, TaskFilter, TaskView};
 use crate::view::{tasks, time};
 
 /// What `job create` prints. A contract: fields may be added, never renamed.
@@ -25,6 +26,20 @@ pub(crate) struct JobView {
     mindspore_addresses: Vec<String>,
     #[serde(flatten)]
     state: Option<JobState>,
+    /// Absent unless nobody leads, and this is what one node remembers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    as_of: Option<AsOfView>,
+}
+
+/// Up to where the node knew what it told.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct AsOfView {
+    node: u64,
+    /// Of the last log entry in its state.
+    index: u64,
+    /// The log's time of that entry, since the Unix epoch.
+    now_ms: u64,
+    why: String,
 }
 
 /// What `job show` and `job list` print besides.
@@ -60,13 +75,16 @@ struct JobState {
     listeners: Vec<ListenerView>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     task_states: Vec<TaskView>,
+    /// Each task has a row, however many they are.
+    #[serde(skip)]
+    tells_each: bool,
+    /// The leader has said when it heard the tasks.
+    #[serde(skip)]
+    heard_told: bool,
     /// Those that failed lately, the newest first, and then those that are open.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     barriers: Vec<BarrierView>,
 }
-
-/// Of the table of tasks, where a host is known.
-const HOST_COLUMN: usize = 3;
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct GroupView {
@@ -80,23 +98,6 @@ struct ListenerView {
     address: String,
 }
 
-#[derive(Debug, PartialEq, Eq, Serialize)]
-struct TaskView {
-    task: i32,
-    state: String,
-    incarnation: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    error: String,
-    /// A word for programs: `task-silent`.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    reason: String,
-    /// How long it may be silent.
-    silence_limit_ms: u64,
-    /// Where its process runs, if somebody has said it.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    host: String,
-}
-
 impl JobView {
     /// Where the job is.
     pub(crate) fn place(job: &wire::Job) -> Self {
@@ -105,7 +106,7 @@ impl JobView {
         let addresses: Vec<_> = addresses.into_iter().map(|address| address.address).collect();
         let port = addresses.first().and_then(|first| first.rsplit_once(':')?.1.parse().ok());
         let (job, target) = (job.name.clone(), target(&addresses));
-        Self { job, port, target, addresses, mindspore_addresses: Vec::new(), state: None }
+        Self { job, port, target, addresses, mindspore_addresses: Vec::new(), state: None, as_of: None }
     }
 
     /// The same, and where nodes of MindSpore find it.
@@ -115,12 +116,31 @@ impl JobView {
 
     /// Where the job is and how it is.
     pub(crate) fn full(job: &wire::Job) -> Self {
-        Self { state: Some(JobState::of(job)), ..Self::place(job) }
+        Self::of_tasks(job, &TaskFilter::default())
+    }
+
+    /// The same with some of its tasks only.
+    pub(crate) fn of_tasks(job: &wire::Job, filter: &TaskFilter) -> Self {
+        let as_of = job.as_of.as_ref().map(|as_of| AsOfView {
+            node: as_of.node_id,
+            index: as_of.index,
+            now_ms: as_of.now_ms,
+            why: as_of.why.clone(),
+        });
+        Self { state: Some(JobState::of(job, filter)), as_of, ..Self::place(job) }
     }
 
     pub(crate) fn render(&self, now_ms: u64) -> String {
         let (job, target) = (output::text(&self.job), output::text(&self.target));
         let mut text = format!("job {job}\n{}target {target}", self.ports());
+        if let Some(as_of) = &self.as_of {
+            text.push_str(&format!(
+                "\nnobody leads: as node {} remembers it, up to entry {}, {} ago",
+                as_of.node,
+                as_of.index,
+                time::since(as_of.now_ms, now_ms)
+            ));
+        }
         if !self.mindspore_addresses.is_empty() {
             let at = self.mindspore_addresses.join(",");
             text.push_str(&format!("\nmindspore {}", output::text(&at)));
@@ -147,20 +167,12 @@ impl JobView {
 }
 
 impl JobState {
-    fn of(job: &wire::Job) -> Self {
+    fn of(job: &wire::Job, filter: &TaskFilter) -> Self {
         let spec = job.spec.clone().unwrap_or_default();
         let groups = spec.groups.into_iter().map(|group| GroupView { name: group.name, tasks: group.tasks });
         let listeners =
             spec.listeners.into_iter().map(|at| ListenerView { task: at.task_id, address: at.address });
-        let tasks = job.tasks.iter().map(|task| TaskView {
-            task: task.task_id,
-            state: task.state.clone(),
-            incarnation: task.incarnation.to_string(),
-            error: task.error.clone(),
-            reason: task.reason.clone(),
-            silence_limit_ms: task.silence_limit_ms,
-            host: task.host.clone(),
-        });
+        let tasks = job.tasks.iter().filter(|task| filter.has(task)).map(TaskView::of);
         Self {
             id: job.id,
             note: job.note.clone(),
@@ -183,6 +195,8 @@ impl JobState {
             members: groups.collect(),
             listeners: listeners.collect(),
             task_states: tasks.collect(),
+            tells_each: filter.all,
+            heard_told: job.heard_told,
             barriers: job.barriers.iter().map(BarrierView::of).collect(),
         }
     }
@@ -192,10 +206,28 @@ impl JobState {
         let mut slow = BTreeMap::<_, Vec<_>>::new();
         for task in &self.task_states {
             if task.silence_limit_ms > self.heartbeat_timeout_ms {
-                slow.entry(task.silence_limit_ms).or_default().push(task.task);
+                slow.entry(task.silence_limit_ms).or_default().push(task.id());
             }
         }
         slow
+    }
+
+    /// How long who waits for a heartbeat, side by side, and what that means where they do not agree.
+    fn timeouts(&self) -> String {
+        let mut text = format!("\nheartbeat timeout  job {}", time::seconds(self.heartbeat_timeout_ms));
+        let slow = self.slow_tasks();
+        for (limit_ms, tasks) in &slow {
+            let who = tasks::named(tasks, tasks.len());
+            text.push_str(&format!(", clients {} ({who})", time::about(*limit_ms)));
+        }
+        if !slow.is_empty() {
+            text.push_str(": THEY DISAGREE");
+        }
+        for (limit_ms, tasks) in &slow {
+            let what = rare_heartbeats(tasks, *limit_ms, self.heartbeat_timeout_ms);
+            text.push_str(&format!("\nheartbeats {what}"));
+        }
+        text
     }
 
     fn render(&self, now_ms: u64) -> String {
@@ -209,6 +241,7 @@ impl JobState {
             self.barriers_open,
             self.memory_bytes
         );
+        text.push_str(&self.timeouts());
         if !self.members.is_empty() {
             let members = self.members.iter().map(|group| format!("{}:{}", group.name, group.tasks));
             text.push_str(&format!("\nmembers {}", output::text(&members.collect::<Vec<_>>().join(","))));
@@ -221,12 +254,6 @@ impl JobState {
             let all = output::text(&all);
             text.push_str(&format!("\nprotocols {all}: its tasks are of releases that do not go together"));
         }
-        for (limit_ms, slow) in self.slow_tasks() {
-            text.push_str(&format!(
-                "\nheartbeats {}",
-                rare_heartbeats(&slow, limit_ms, self.heartbeat_timeout_ms)
-            ));
-        }
         for barrier in &self.barriers {
             text.push('\n');
             text.push_str(&barrier.render(now_ms));
@@ -234,23 +261,8 @@ impl JobState {
         if self.task_states.is_empty() {
             return text;
         }
-        let with_hosts = self.task_states.iter().any(|task| !task.host.is_empty());
-        let mut heads = vec!["TASK", "STATE", "INCARNATION", "ERROR"];
-        if with_hosts {
-            heads.insert(HOST_COLUMN, "HOST");
-        }
-        let mut table = Table::new(&heads);
-        for task in &self.task_states {
-            let mut cells =
-                vec![task.task.to_string(), task.state.clone(), task.incarnation.clone(), task.error.clone()];
-            if with_hosts {
-                let host = if task.host.is_empty() { "-" } else { &task.host };
-                cells.insert(HOST_COLUMN, host.to_owned());
-            }
-            table.row(cells);
-        }
         text.push('\n');
-        text.push_str(&table.render());
+        text.push_str(&task::table(&self.task_states, self.tells_each, self.heard_told));
         text
     }
 }
@@ -382,7 +394,12 @@ mod tests {
         assert_eq!(json["service_incarnation"], u64::MAX.to_string());
         assert_eq!(json["members"], json!([{ "name": "worker", "tasks": 2 }]));
         let text = JobView::full(&job()).render(0);
-        assert!(text.contains("\nmembers worker:2\ntask 1 is told of errors at 10.0.0.2:2222"), "{text}");
+        assert!(
+            text.contains(
+                "\nheartbeat timeout  job 0 s\nmembers worker:2\ntask 1 is told of errors at 10.0.0.2:2222"
+            ),
+            "{text}"
+        );
     }
 
     #[test]
@@ -423,24 +440,18 @@ mod tests {
         let tasks = vec![task(0, 100_000), task(1, 10_000), task(2, 100_000)];
         let spec = wire::JobSpec { heartbeat_timeout_ms: 10_000, ..Default::default() };
         let text = JobView::full(&wire::Job { tasks, spec: Some(spec), ..job() }).render(0);
-        let expected = "\nheartbeats tasks 0, 2 send one every 50 s, and the job's own timeout is 10 s: they are given up after \
-            100 s\n";
+        let expected = "\nheartbeat timeout  job 10 s, clients 100 s (tasks 0, 2): THEY DISAGREE\nheartbeats tasks 0, 2 send \
+            one every 50 s, and the job's own timeout is 10 s: they are given up after 100 s\n";
         assert!(text.contains(expected), "{text}");
     }
 
     #[test]
-    fn hosts_have_a_column_where_somebody_has_told_them() {
-        let task = |task_id, host: &str| wire::TaskState {
-            task_id,
-            state: "connected".into(),
-            host: host.into(),
-            ..Default::default()
-        };
-        let text = |tasks| JobView::full(&wire::Job { tasks, ..job() }).render(0);
-        let told = text(vec![task(0, "gpu-7"), task(1, "")]);
-        let table = "\nTASK  STATE      INCARNATION  HOST   ERROR\n0     connected  0            gpu-7\n";
-        assert!(told.contains(table), "{told}");
-        assert!(!text(vec![task(0, "")]).contains("HOST"));
+    fn what_a_node_remembers_is_shown_as_that() {
+        let as_of = wire::AsOf { node_id: 3, index: 209, now_ms: 4_000, why: "no leader".into() };
+        let view = JobView::full(&wire::Job { as_of: Some(as_of), ..job() });
+        let told = "\nnobody leads: as node 3 remembers it, up to entry 209, 5 s ago\ntasks ";
+        assert!(view.render(9_000).contains(told), "{}", view.render(9_000));
+        assert_eq!(serde_json::to_value(&view).expect("JSON")["as_of"]["index"], 209);
     }
 
     #[test]

@@ -5,6 +5,7 @@ pub(crate) mod barrier;
 pub(crate) mod cluster;
 mod count;
 pub(crate) mod doctor;
+pub(crate) mod end;
 #[cfg(test)]
 mod hostile;
 pub(crate) mod job;
@@ -18,6 +19,7 @@ pub(crate) mod ray;
 pub(crate) mod recovery;
 pub(crate) mod scheduled;
 pub(crate) mod setting;
+pub(crate) mod task;
 pub(crate) mod tasks;
 pub(crate) mod time;
 

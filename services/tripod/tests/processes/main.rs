@@ -5,6 +5,8 @@ mod agent;
 mod backup;
 mod config;
 mod dev;
+mod ended;
+mod gang;
 mod habits;
 mod job_ports;
 mod join;

@@ -106,7 +106,8 @@ fn the_exit_status_is_the_programs_and_a_failure_is_explained(dev: &Dev) {
     assert_eq!(ends("exit 0"), (Some(0), String::new()));
     let expected = "\
 tripod run: task 0 of job `ends` ended with exit status 7
-  not there  tasks 0, 1
+  never came tasks 0, 1
+  the others were told nothing: this task had not registered, and they wait for it
   next       tripod job show ends
 ";
     assert_eq!(ends("exit 7"), (Some(7), expected.to_owned()));

@@ -46,6 +46,7 @@ fn status_tells_who_is_dead_or_stopped_and_what_to_do() {
     let ports = reserve_ports();
     let dev = Dev::start(&ports, data.path(), &[]);
     dev.text(&["kv", "put", "k", "v"]);
+    dev.text(&["job", "create", "shown", "--tasks", "2"]);
     let (leader, well) = until_blocking("a leader", || {
         let status = dev.status();
         Some((status["leader"].as_u64()?, status))
@@ -93,15 +94,41 @@ fn status_tells_who_is_dead_or_stopped_and_what_to_do() {
     for gone in [dead, silent] {
         assert!(found.contains(&("unreachable".into(), gone.into())), "{told}");
     }
-    n8_a_person_sees_the_runbook_and_a_script_sees_the_exit_code(&dev);
+    n8_a_person_sees_the_runbook_and_a_script_sees_the_exit_code(&dev, [dead, silent]);
+    a_job_is_shown_as_the_last_node_remembers_it(&dev, left);
 }
 
-/// One of three voters answers.
-fn n8_a_person_sees_the_runbook_and_a_script_sees_the_exit_code(dev: &Dev) {
+/// And programs see that it may be old.
+fn a_job_is_shown_as_the_last_node_remembers_it(dev: &Dev, left: u64) {
+    let show = |flags: &[&str]| {
+        let endpoints = dev.endpoints(u16::try_from(left).expect("a small id"));
+        let mut command = tripod();
+        command.env("TRIPOD_ENDPOINTS", endpoints).args(["job", "show", "shown"]).args(flags);
+        let output = command.output().expect("the command runs");
+        assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+        let told = format!("job show: nobody leads, so job `shown` is shown as node {left} remembers it (");
+        assert!(stderr(&output).contains(&told), "{}", stderr(&output));
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let text = show(&[]);
+    let told = format!("\nnobody leads: as node {left} remembers it, up to entry ");
+    assert!(text.contains(&told) && text.contains("\n1     never-came  0"), "{text}");
+    let json: Value = serde_json::from_str(&show(&["--json"])).expect("JSON");
+    assert_eq!((&json["as_of"]["node"], &json["tasks"]), (&left.into(), &2.into()));
+    assert!(json["as_of"]["index"].as_u64().is_some_and(|index| index > 0), "{json}");
+}
+
+/// One of three voters answers, and not the `gone` ones.
+fn n8_a_person_sees_the_runbook_and_a_script_sees_the_exit_code(dev: &Dev, mut gone: [u64; 2]) {
+    gone.sort_unstable();
+    let [one, other] = gone;
     let output = dev.run(&["status"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(3), "{text}");
-    assert!(text.contains("\nnext: start the nodes that do not answer; if they are gone for good: docs/runbooks/lost-quorum.md"), "{text}");
+    let next = format!(
+        "\nnext: start nodes {one}, {other}, of which 1 is enough; if they are gone for good: docs/runbooks/lost-quorum.md"
+    );
+    assert!(text.contains(&next), "{text}");
     let told = stderr(&output);
     assert!(told.starts_with("error: T2104 no-leader: no leader: 1 of 3 voters answer, 2 must"), "{told}");
 }

@@ -73,9 +73,7 @@ async fn no_second_life(setup: Setup<'_>) -> Result<()> {
     let mut program = Program::of(setup, processes)?;
     program.go_on_together(0.0).await?;
     program.kill(&[VICTIM])?;
-    let died = format!(
-        "The following tasks are unhealthy (stopped sending heartbeats):\n{VICTIM}\nThe tasks have crashed."
-    );
+    let died = format!("the process of task {VICTIM} was ended by SIGKILL, as whoever started it saw");
     let refused = "unexpectedly tried to connect while it is already in error";
     for (process, told) in program.processes.iter_mut().zip([&*died, refused]) {
         let ending = process.script.finish(LIMIT).await?;

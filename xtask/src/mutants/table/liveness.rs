@@ -15,6 +15,14 @@ pub(super) const ROWS: &[Mutant] = &[
         tests: "-p tripod-state",
     },
     Mutant {
+        name: "end-of-an-earlier-life",
+        promise: "The end of a process fails the life that it was, and no other life of its task.",
+        file: "state/src/task/ended.rs",
+        original: &["if record.incarnation != incarnation {"],
+        replacement: &["if record.incarnation < incarnation {"],
+        tests: "-p tripod-state",
+    },
+    Mutant {
         name: "timers-of-an-earlier-term",
         promise: "INV-14: after an election every timer starts again in full, also on the node that led before.",
         file: "services/gateway/src/keeper/run.rs",

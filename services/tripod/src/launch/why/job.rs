@@ -7,7 +7,7 @@ use tripod_client::wire;
 use super::Screen;
 use crate::view::barrier::BarrierView;
 use crate::view::job::rare_heartbeats;
-use crate::view::{tasks, time};
+use crate::view::{end, tasks, time};
 
 /// Different errors that are told, each with its tasks.
 const ERRORS_MAX: usize = 3;
@@ -17,6 +17,15 @@ const BARRIERS_MAX: usize = 3;
 const HOSTS_MAX: usize = 4;
 /// A text of the cluster beyond this many characters is cut.
 const TEXT_CHARS_MAX: usize = 300;
+/// Ways in which processes ended that are told.
+const ENDS_MAX: usize = 3;
+/// Where tasks stand that are not there, and what is said of them. The last is the word of nodes that know fewer.
+const ABSENT: [(&str, &str); 4] = [
+    ("never-came", "never came"),
+    ("registering", "registering"),
+    ("left", "left"),
+    ("disconnected", "not there"),
+];
 /// The reason word of a task that was given up because nothing was heard of it.
 const SILENT: &str = "task-silent";
 /// The reason word of a task whose process has ended, as whoever started it has said.
@@ -24,26 +33,52 @@ const ENDED: &str = "task-ended";
 
 /// Tells everything, what task `own` has seen first.
 pub(super) fn tell(screen: &mut Screen, job: &wire::Job, own: u32, now_ms: u64) {
-    let (ended, others): (Vec<_>, Vec<_>) = in_state(job, "error").partition(|task| task.reason == ENDED);
-    let (lost, failed): (Vec<_>, Vec<_>) = others.into_iter().partition(|task| task.reason == SILENT);
-    if !ended.is_empty() {
-        let has = if ended.len() == 1 { "has" } else { "have" };
-        let who = tasks::named(&ids(&ended), ended.len());
-        screen.line("ended", &format!("{who} {has} ended, as `tripod run` saw"));
-        tell_hosts(screen, &ended);
+    if let Some(as_of) = &job.as_of {
+        screen.line("job", &format!("nobody leads; as node {} remembers it:", as_of.node_id));
     }
+    let ended: Vec<_> = standing(job, "ended").collect();
+    let lost: Vec<_> = standing(job, "lost").collect();
+    let failed: Vec<_> = standing(job, "error").collect();
+    tell_ended(screen, &ended);
     if !lost.is_empty() {
         tell_lost(screen, job, &lost);
     }
     tell_failed(screen, &failed);
-    let missing: Vec<_> = in_state(job, "disconnected").collect();
-    if !missing.is_empty() {
-        screen.line("not there", &tasks::named(&ids(&missing), missing.len()));
+    let mut is_anybody_missing = false;
+    for (word, label) in ABSENT {
+        let missing: Vec<_> = standing(job, word).collect();
+        if !missing.is_empty() {
+            is_anybody_missing = true;
+            screen.line(label, &tasks::named(&ids(&missing), missing.len()));
+        }
     }
-    if ended.is_empty() && lost.is_empty() && failed.is_empty() && missing.is_empty() {
-        screen.line("tasks", "all are connected, none is in error");
+    if ended.is_empty() && lost.is_empty() && failed.is_empty() && !is_anybody_missing {
+        screen.line("tasks", "all were connected, and none in error");
     }
     tell_barriers(screen, job, own, now_ms);
+}
+
+/// Those whose processes ended in the same way together.
+fn tell_ended(screen: &mut Screen, ended: &[&wire::TaskState]) {
+    let mut by_how = BTreeMap::<Option<String>, Vec<_>>::new();
+    for task in ended {
+        by_how.entry(task.end.as_ref().map(end::how)).or_default().push(task.task_id);
+    }
+    let ways = by_how.len();
+    for (how, ids) in by_how.into_iter().take(ENDS_MAX) {
+        let who = tasks::named(&ids, ids.len());
+        let text = match how {
+            Some(how) if ids.len() == 1 => format!("{who} {how}"),
+            Some(how) => format!("{who}: each {how}"),
+            None if ids.len() == 1 => format!("{who} has ended"),
+            None => format!("{who} have ended"),
+        };
+        screen.line("ended", &format!("{text}, as `tripod run` saw"));
+    }
+    if ways > ENDS_MAX {
+        screen.line("", &format!("and more in {} other ways", ways - ENDS_MAX));
+    }
+    tell_hosts(screen, ended);
 }
 
 /// Those that were given up after the same time together.
@@ -120,8 +155,18 @@ fn tell_barriers(screen: &mut Screen, job: &wire::Job, own: u32, now_ms: u64) {
     }
 }
 
-fn in_state<'a>(job: &'a wire::Job, state: &'a str) -> impl Iterator<Item = &'a wire::TaskState> {
-    job.tasks.iter().filter(move |task| task.state == state)
+/// Where a task stands, in the cluster's word for it, or that of nodes which know fewer.
+fn word_of(task: &wire::TaskState) -> &str {
+    match (task.standing.as_str(), task.state.as_str(), task.reason.as_str()) {
+        ("", "error", ENDED) => "ended",
+        ("", "error", SILENT) => "lost",
+        ("", state, _) => state,
+        (word, _, _) => word,
+    }
+}
+
+fn standing<'a>(job: &'a wire::Job, word: &'a str) -> impl Iterator<Item = &'a wire::TaskState> {
+    job.tasks.iter().filter(move |task| word_of(task) == word)
 }
 
 fn ids(tasks: &[&wire::TaskState]) -> Vec<i32> {
@@ -129,7 +174,7 @@ fn ids(tasks: &[&wire::TaskState]) -> Vec<i32> {
 }
 
 /// Errors of tasks have several lines.
-fn shortened(text: &str) -> String {
+pub(super) fn shortened(text: &str) -> String {
     let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match one_line.char_indices().nth(TEXT_CHARS_MAX) {
         Some((end, _)) => format!("{} ...", &one_line[..end]),
@@ -209,6 +254,32 @@ pub(super) mod tests {
              task 2 ran on gpu-2, task 3 ran on gpu-3
 ";
         assert_eq!(told(&wire::Job { tasks: vec![ended(2), ended(3)], ..Default::default() }), expected);
+    }
+
+    #[test]
+    fn how_processes_ended_is_told_and_who_has_not_come_yet() {
+        let killed = wire::ProcessEnd { signal: Some(9), out_of_memory: true, ..Default::default() };
+        let exited = wire::ProcessEnd { exit_code: Some(3), ..Default::default() };
+        let is = |id, standing: &str, end: Option<&wire::ProcessEnd>| wire::TaskState {
+            standing: standing.into(),
+            end: end.cloned(),
+            ..task(id, "disconnected", "")
+        };
+        let tasks = vec![
+            is(0, "ended", Some(&exited)),
+            is(1, "ended", Some(&killed)),
+            is(2, "ended", Some(&exited)),
+            is(3, "never-came", None),
+            is(4, "registering", None),
+            is(5, "left", None),
+        ];
+        let expected = "  ended      tasks 0, 2: each ended with exit code 3, as `tripod run` saw
+  ended      task 1 was ended by SIGKILL, out of memory, as `tripod run` saw
+  never came task 3
+  registering task 4
+  left       task 5
+";
+        assert_eq!(told(&wire::Job { tasks, ..Default::default() }), expected);
     }
 
     #[test]

@@ -330,7 +330,10 @@ fn a_learner_that_is_gone_is_removed_and_not_replaced() {
 fn n15_without_a_leader_it_is_told_whether_enough_voters_are_there_and_which_runbook_helps() {
     let lost = ClusterView::of(&[alive(1, 9, 0), dead(2), dead(3)], false).render();
     assert!(
-        lost.contains("\n\nno leader: 1 of 3 voters answer, 2 must; calls are held\nnext: start "),
+        lost.contains(
+            "\n\nno leader: 1 of 3 voters answer, 2 must, and nodes 2, 3 do not; calls are held\nnext: start nodes 2, 3, \
+             of which 1 is enough; if they are gone for good: docs/runbooks/lost-quorum.md\n"
+        ),
         "{lost}"
     );
     // Members can be changed by a quorum only.

@@ -96,18 +96,38 @@ fn no_leader(view: &ClusterView) -> Option<Trouble> {
         return trouble("forming", format!("the cluster is not formed yet: {waits}"), next.to_owned());
     }
     if quorum.is_lost() {
+        let (who, start) = silent_voters(view);
         let what = format!(
-            "no leader: {} of {} voters answer, {} must; calls are held",
+            "no leader: {} of {} voters answer, {} must{who}; calls are held",
             quorum.answering, quorum.voters, quorum.needed
         );
-        let next = format!("start the nodes that do not answer; if they are gone for good: {LOST_QUORUM}");
-        return trouble("no-leader", what, next);
+        return trouble("no-leader", what, format!("{start}; if they are gone for good: {LOST_QUORUM}"));
     }
     let what = match quorum.voters {
         0 => "no leader: whoever answers has not heard of the cluster's voters yet",
         _ => "no leader, though enough voters answer: an election is under way",
     };
     trouble("no-leader", what.to_owned(), "tripod status --watch".to_owned())
+}
+
+/// The voters that do not answer, as the end of a sentence, and which of them are to be started.
+fn silent_voters(view: &ClusterView) -> (String, String) {
+    let silent = view.nodes.iter().filter(|node| node.why.is_some() && node.voter != Some(false));
+    let silent: Vec<u64> = silent.filter_map(NodeView::id).collect();
+    let ids = silent.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+    let who = match silent.len() {
+        0 => return (String::new(), "start the nodes that do not answer".to_owned()),
+        1 => format!("node {ids}"),
+        _ => format!("nodes {ids}"),
+    };
+    let verb = if silent.len() == 1 { "does" } else { "do" };
+    let wanted = view.quorum.needed.saturating_sub(view.quorum.answering);
+    let of_which = if silent.len() > wanted {
+        format!(", of which {wanted} {} enough", if wanted == 1 { "is" } else { "are" })
+    } else {
+        String::new()
+    };
+    (format!(", and {who} {verb} not"), format!("start {who}{of_which}"))
 }
 
 /// States that are not the same although they must be.
