@@ -75,6 +75,12 @@ const OURS: &[Ours] = &[
         because: "how to rest is the same whatever is tried again",
     },
     Ours {
+        package: "tripod-identity",
+        may: &[],
+        dev: &[],
+        because: "who somebody is says nothing of what that one may do",
+    },
+    Ours {
         package: "tripod-raft",
         may: &["tripod-backoff", "tripod-dial", "tripod-local", "tripod-proto", "tripod-state"],
         dev: &[],
@@ -348,6 +354,7 @@ const WIRELESS: &[&str] = &[
     "tripod-backoff",
     "tripod-checkers",
     "tripod-echo",
+    "tripod-identity",
     "tripod-local",
     "tripod-state",
     "tripod-tile",
