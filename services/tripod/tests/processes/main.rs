@@ -24,4 +24,5 @@ mod screen;
 mod start;
 mod status;
 mod support;
+mod tls;
 mod why;
