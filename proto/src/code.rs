@@ -67,6 +67,12 @@ catalogue! {
     DevDirectory = 1501, "dev-directory", "the directory of a local cluster cannot be used";
     DevNotReady = 1502, "dev-not-ready", "a local cluster did not become ready";
     DevNodeEnded = 1503, "dev-node-ended", "nodes of a local cluster ended";
+    TlsFile = 1511, "tls-file", "a certificate, a key or a list of roots cannot be used";
+    TlsExpired = 1512, "tls-expired", "a certificate has expired, or is not valid yet";
+    TlsRefused = 1513, "tls-refused", "a connection was refused for a certificate";
+    TlsReload = 1514, "tls-reload", "new certificates were not taken";
+    TlsHandshake = 1515, "tls-handshake", "a connection to a port was not made by TLS";
+    PkiFailed = 1516, "pki-failed", "certificates could not be made";
     PreflightFailed = 1601, "preflight-failed", "this machine is not fit for a node";
     BenchFailed = 1602, "bench-failed", "a measurement could not be made";
 

@@ -35,6 +35,7 @@ const FRONT_END_MAY: &[&str] = &[
     "tripod-port",
     "tripod-proto",
     "tripod-state",
+    "tripod-tls",
 ];
 
 /// Front ends that stand on a crate of their own which sees nothing of nodes: frames that others read as well, and how graphs
@@ -77,14 +78,26 @@ const OURS: &[Ours] = &[
         because: "how to rest is the same whatever is tried again",
     },
     Ours {
+        package: "tripod-identity",
+        may: &[],
+        dev: &[],
+        because: "who somebody is says nothing of what that one may do",
+    },
+    Ours {
+        package: "tripod-tls",
+        may: &["tripod-identity", "tripod-proto"],
+        dev: &[],
+        because: "how bytes are protected, and whom a certificate names, knows nothing of what they say",
+    },
+    Ours {
         package: "tripod-raft",
-        may: &["tripod-backoff", "tripod-dial", "tripod-local", "tripod-proto", "tripod-state"],
+        may: &["tripod-backoff", "tripod-dial", "tripod-local", "tripod-proto", "tripod-state", "tripod-tls"],
         dev: &[],
         because: "raft carries the state",
     },
     Ours {
         package: "tripod-dial",
-        may: &["tripod-proto"],
+        may: &["tripod-proto", "tripod-tls"],
         dev: &[],
         because: "whom one connects to, and how, is the same for everybody",
     },
@@ -96,7 +109,7 @@ const OURS: &[Ours] = &[
     },
     Ours {
         package: "tripod-port",
-        may: &["tripod-local", "tripod-proto"],
+        may: &["tripod-local", "tripod-proto", "tripod-tls"],
         // Both ends of a stream of calls are tried against each other.
         dev: &["tripod-calls"],
         because: "how connections are accepted and left is the same for every protocol, and for agents",
@@ -119,20 +132,14 @@ const OURS: &[Ours] = &[
         may: &[
             "tripod-beats",
             "tripod-calls",
+            "tripod-dial",
             "tripod-local",
             "tripod-mindspore-wire",
             "tripod-port",
             "tripod-proto",
         ],
-        dev: &[
-            "tripod-coordination",
-            "tripod-dial",
-            "tripod-gateway",
-            "tripod-mindspore",
-            "tripod-native",
-            "tripod-state",
-        ],
-        because: "the agent passes bytes on, by streams as other clients do, and shares with the nodes only how connections are accepted",
+        dev: &["tripod-coordination", "tripod-gateway", "tripod-mindspore", "tripod-native", "tripod-state"],
+        because: "the agent passes bytes on, by streams as other clients do, and shares with the nodes only how connections are accepted, and with clients how they are made",
     },
     Ours {
         package: "tripod-chunk-data",
@@ -173,7 +180,7 @@ const OURS: &[Ours] = &[
     },
     Ours {
         package: "tripod-client",
-        may: &["tripod-backoff", "tripod-calls", "tripod-dial", "tripod-proto"],
+        may: &["tripod-backoff", "tripod-calls", "tripod-dial", "tripod-proto", "tripod-tls"],
         dev: &[],
         because: "a client knows only the wire, and how one connects",
     },
@@ -191,6 +198,7 @@ const OURS: &[Ours] = &[
             "tripod-client",
             "tripod-dial",
             "tripod-gateway",
+            "tripod-identity",
             "tripod-load",
             "tripod-local",
             "tripod-objstore",
@@ -198,6 +206,7 @@ const OURS: &[Ours] = &[
             "tripod-proto",
             "tripod-raft",
             "tripod-state",
+            "tripod-tls",
             "tripod-worker",
         ],
         dev: &["tripod-processes"],
@@ -339,6 +348,12 @@ const THEIRS: &[Theirs] = &[
         because: "one crate knows how figures are told",
     },
     Theirs {
+        crates: &["rustls", "rustls-pki-types", "rustls-webpki", "tokio-rustls", "x509-parser", "arc-swap"],
+        normal: Users::These(&["tripod-tls"]),
+        dev: Users::These(&["tripod-tls"]),
+        because: "one crate knows how connections are protected",
+    },
+    Theirs {
         crates: &["tonic-health"],
         normal: Users::These(&["tripod-native"]),
         dev: Users::These(&["tripod-native"]),
@@ -363,9 +378,11 @@ const WIRELESS: &[&str] = &[
     "tripod-backoff",
     "tripod-checkers",
     "tripod-echo",
+    "tripod-identity",
     "tripod-local",
     "tripod-state",
     "tripod-tile",
+    "tripod-tls",
     "tripod-wait",
     "xtask",
 ];

@@ -1,5 +1,6 @@
 //! From options to a node that runs.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -45,6 +46,7 @@ use crate::peers::calls::PeerCalls;
 use crate::peers::channels::Channels;
 use crate::peers::client::PeerClients;
 use crate::peers::gate::Gate;
+use crate::peers::proof::Proof;
 use crate::peers::send_gate::SendGate;
 
 impl Node {
@@ -57,6 +59,7 @@ impl Node {
             open_storage(&options, &failure, &work, level_max).await?;
         let (gauge, admission) = (Gauge::new(&options.data, space.clone()), Admission::new(options.state));
         let (fitness, send_gate, heard) = (Fitness::new(), SendGate::new(), heard(&options));
+        let tls = wires.tls();
         let channels = Channels::new(wires, config::connect_timeout(&options), options.node.0, level_max);
         let calls = PeerCalls::new(LocalIdentity::of(&options), channels.clone());
         let clients = PeerClients::new(calls.clone(), snapshots.clone(), send_gate.clone());
@@ -115,10 +118,15 @@ impl Node {
         };
         node.follow_membership(&channels);
         node.join(calls, marker);
-        node.serve(listener);
+        node.serve(listener, tls.map(|tls| Proof::new(tls, channels, initial(&node.options))));
         node.watch();
         Ok(node)
     }
+}
+
+/// Where the first members are.
+fn initial(options: &Options) -> BTreeMap<u64, String> {
+    options.initial.iter().map(|member| (member.node.0, member.peer.clone())).collect()
 }
 
 async fn open_storage(

@@ -22,11 +22,12 @@ use crate::lead::fitness::Watcher;
 use crate::lead::leadership::LeadershipWatch;
 use crate::lead::suspicion;
 use crate::peers::auth::{self, Guard};
+use crate::peers::proof::Proof;
 use crate::peers::wiring::PeerListener;
 
 impl Node {
     /// Opens the port to the peers.
-    pub(super) fn serve(&self, listener: PeerListener) {
+    pub(super) fn serve(&self, listener: PeerListener, proof: Option<Proof>) {
         let cluster_id = &self.options.cluster_id;
         let raft = RaftService {
             raft: self.raft.clone(),
@@ -67,7 +68,7 @@ impl Node {
             }
             (supported < level).then(|| level::too_old(node, supported, level))
         };
-        let guard = Guard::new(LocalIdentity::of(&self.options), Arc::new(why_end));
+        let guard = Guard::new(LocalIdentity::of(&self.options), Arc::new(why_end)).proved_by(proof);
         let task = port::serve(listener, &guard, raft, leader, self.stop.clone());
         *self.server.lock() = Some(task);
     }

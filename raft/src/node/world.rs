@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use tripod_state::ids::FeatureLevel;
 use tripod_state::level;
+use tripod_tls::PeerTls;
 
 use crate::base::clock::{WallClock, time_of_day};
 use crate::base::observer::Observer;
@@ -41,6 +42,15 @@ impl World {
     pub fn simulated(network: Arc<dyn Network>, disk: SimulatedDisk, clock: WallClock) -> Self {
         let (wires, work) = (Wires::Brought(network), Work::Inline(disk));
         Self { wires, work, clock, observer: None, level_max: level::NEWEST }
+    }
+
+    /// The same world, in which the nodes prove by TLS who they are; for a world whose network is TCP.
+    #[must_use]
+    pub fn protected(self, tls: Option<PeerTls>) -> Self {
+        match (self.wires, tls) {
+            (Wires::Tcp, Some(tls)) => Self { wires: Wires::Protected(tls), ..self },
+            (wires, _) => Self { wires, ..self },
+        }
     }
 
     /// The same world with somebody who looks on.

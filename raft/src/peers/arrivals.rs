@@ -9,11 +9,14 @@ use std::time::Duration;
 use futures::Stream;
 use futures::stream::unfold;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::time::Sleep;
 use tonic::transport::server::Connected;
 use tripod_local::{ConnectionLimits, ConnectionPermit, Connections};
+use tripod_tls::{PeerTls, Presented};
 
+use super::network::Stream as Bytes;
+use super::proof::PeerConnection;
 use super::succession::Succession;
 
 /// Connections at a time. Each of a cluster's nodes has a few. They are of the files that a node keeps from its clients,
@@ -28,21 +31,26 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// A connection that has a permit, and a time to begin.
 pub(crate) struct Arrival {
-    inner: TcpStream,
+    inner: Box<dyn Bytes>,
+    /// Whom the other side proves to be, where connections are protected.
+    presented: Option<Presented>,
     /// Bytes of the preface that have not come, and the time that they have.
     preface: Option<(usize, Pin<Box<Sleep>>)>,
     _permit: ConnectionPermit,
 }
 
 /// The connections of a listener. They have no end, and a failed accept concerns one of them.
-pub(crate) fn arrivals(listener: TcpListener) -> impl Stream<Item = io::Result<Arrival>> + Send {
-    unfold((listener, Connections::new(LIMITS)), async |(listener, connections)| {
-        let arrival = next(&listener, &connections).await;
-        Some((Ok(arrival), (listener, connections)))
+pub(crate) fn arrivals(
+    listener: TcpListener,
+    tls: Option<PeerTls>,
+) -> impl Stream<Item = io::Result<Arrival>> + Send {
+    unfold((listener, tls, Connections::new(LIMITS)), async |(listener, tls, connections)| {
+        let arrival = next(&listener, tls.as_ref(), &connections).await;
+        Some((Ok(arrival), (listener, tls, connections)))
     })
 }
 
-async fn next(listener: &TcpListener, connections: &Connections) -> Arrival {
+async fn next(listener: &TcpListener, tls: Option<&PeerTls>, connections: &Connections) -> Arrival {
     loop {
         let accepted = listener.accept().await.and_then(|(stream, peer)| {
             // Small messages must not wait for an acknowledgement of the one before.
@@ -51,7 +59,12 @@ async fn next(listener: &TcpListener, connections: &Connections) -> Arrival {
         });
         match accepted {
             Ok((stream, peer)) => match connections.admit(Some(peer.ip().to_canonical())) {
-                Ok(permit) => return Arrival::new(stream, permit),
+                Ok(permit) => {
+                    let Some(tls) = tls else { return Arrival::new(Box::new(stream), None, permit) };
+                    let stream = tls.accept(stream, Some(peer.ip().to_canonical()));
+                    let presented = stream.presented();
+                    return Arrival::new(Box::new(stream), Some(presented), permit);
+                }
                 Err(full) => tracing::warn!(%peer, "a connection to the peer port was closed: {full}"),
             },
             Err(error) => {
@@ -63,9 +76,9 @@ async fn next(listener: &TcpListener, connections: &Connections) -> Arrival {
 }
 
 impl Arrival {
-    fn new(inner: TcpStream, permit: ConnectionPermit) -> Self {
+    fn new(inner: Box<dyn Bytes>, presented: Option<Presented>, permit: ConnectionPermit) -> Self {
         let preface = (PREFACE_BYTES, Box::pin(tokio::time::sleep(PREFACE_TIME)));
-        Self { inner, preface: Some(preface), _permit: permit }
+        Self { inner, presented, preface: Some(preface), _permit: permit }
     }
 }
 
@@ -122,12 +135,12 @@ impl AsyncWrite for Arrival {
     }
 }
 
-/// Each call of a connection is told of its succession.
+/// Each call of a connection is told of it.
 impl Connected for Arrival {
-    type ConnectInfo = Succession;
+    type ConnectInfo = PeerConnection;
 
-    fn connect_info(&self) -> Succession {
-        Succession::default()
+    fn connect_info(&self) -> PeerConnection {
+        PeerConnection { succession: Succession::default(), presented: self.presented.clone() }
     }
 }
 
@@ -136,6 +149,7 @@ mod tests {
     use futures::StreamExt as _;
     use tokio::io::AsyncReadExt as _;
     use tokio::io::AsyncWriteExt as _;
+    use tokio::net::TcpStream;
 
     use super::*;
 
@@ -145,7 +159,7 @@ mod tests {
     async fn f15_a_peer_that_does_not_begin_is_left_and_one_that_did_stays() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let mut arriving = Box::pin(arrivals(listener));
+        let mut arriving = Box::pin(arrivals(listener, None));
         let mut silent = TcpStream::connect(address).await.unwrap();
         let mut first = arriving.next().await.unwrap().unwrap();
         let mut peer = TcpStream::connect(address).await.unwrap();
@@ -166,7 +180,7 @@ mod tests {
     async fn f6_one_address_does_not_take_all_places_of_peers() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let mut arriving = Box::pin(arrivals(listener));
+        let mut arriving = Box::pin(arrivals(listener, None));
         let mut kept = Vec::new();
         for _ in 0..LIMITS.at_one_address {
             let dialled = TcpStream::connect(address).await.unwrap();

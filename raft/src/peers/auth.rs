@@ -7,9 +7,11 @@ use std::sync::Arc;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
 use tonic::{Request, Status};
+use tripod_proto::code::Code;
 use tripod_state::ids::FeatureLevel;
 use tripod_state::level;
 
+use super::proof::{PeerConnection, Proof};
 use crate::base::local_identity::LocalIdentity;
 
 const CLUSTER: &str = "tripod-cluster-id";
@@ -99,12 +101,18 @@ pub(crate) type WhyEnd = Arc<dyn Fn(u64, FeatureLevel) -> Option<String> + Send 
 pub(crate) struct Guard {
     own: LocalIdentity,
     why_end: WhyEnd,
+    proof: Option<Proof>,
 }
 
 impl Guard {
     /// Lets calls for this node pass.
     pub(crate) fn new(own: LocalIdentity, why_end: WhyEnd) -> Self {
-        Self { own, why_end }
+        Self { own, why_end, proof: None }
+    }
+
+    /// The same for callers that have proved who they are.
+    pub(crate) fn proved_by(self, proof: Option<Proof>) -> Self {
+        Self { proof, ..self }
     }
 }
 
@@ -112,6 +120,13 @@ impl Interceptor for Guard {
     fn call(&mut self, request: Request<()>) -> Result<Request<()>, Status> {
         let marked =
             |key| request.metadata().get(key).and_then(|value| value.to_str().ok()).unwrap_or("(none)");
+        if let Some(proof) = &self.proof
+            && let Some(why) =
+                proof.refusal(request.extensions().get::<PeerConnection>(), node_of(marked(SOURCE)))
+        {
+            proof.log(marked(SOURCE), &why);
+            return Err(Status::permission_denied(format!("{}: {why}", Code::TlsRefused)));
+        }
         let (cluster, target) = (marked(CLUSTER), marked(TARGET));
         if cluster != self.own.cluster_id {
             return Err(Status::failed_precondition(format!(

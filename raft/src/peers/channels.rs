@@ -66,6 +66,13 @@ impl Channels {
         *self.members.lock() = members;
     }
 
+    /// Where a member is; as `initial` has it before the membership is known.
+    pub(crate) fn address_of(&self, node: u64, initial: &BTreeMap<u64, String>) -> Option<String> {
+        let members = self.members.lock();
+        let known = if members.is_empty() { initial } else { &members };
+        known.get(&node).cloned()
+    }
+
     /// The connection to a peer, at `address` unless the membership knows a newer one. It is made, and made
     /// again, when it is used.
     ///

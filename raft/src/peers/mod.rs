@@ -6,7 +6,7 @@
 //! calls that were meant for somebody else; [`gate`] says which may come in, [`sanity`] what no peer can
 //! mean. [`client`] sends, no further ahead than [`window`] allows, and [`send_gate`] holds it back
 //! when this node cannot lead. [`transfer`] moves snapshots. [`arrivals`] bounds the connections that
-//! come; [`succession`] keeps the order of what is sent by one.
+//! come; [`succession`] keeps the order of what is sent by one, and [`proof`] says of which node one is.
 
 pub(crate) mod arrivals;
 pub(crate) mod auth;
@@ -16,6 +16,7 @@ pub(crate) mod client;
 pub(crate) mod gate;
 pub(crate) mod idle;
 pub(crate) mod network;
+pub(crate) mod proof;
 pub(crate) mod sanity;
 pub(crate) mod send_gate;
 pub(crate) mod succession;

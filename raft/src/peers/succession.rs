@@ -19,7 +19,7 @@ const AHEAD_MAX: usize = 64;
 
 /// The messages of one connection. Clones are the same.
 #[derive(Debug, Clone)]
-pub struct Succession(Arc<watch::Sender<Line>>);
+pub(crate) struct Succession(Arc<watch::Sender<Line>>);
 
 #[derive(Debug)]
 struct Line {

@@ -9,14 +9,17 @@ use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use tonic::transport::server::Connected;
 use tonic::transport::{Channel, Endpoint, Uri};
+use tripod_tls::{Dialled, PeerTls};
 
 use super::network::{BoxFuture, Listener, Network, Stream};
-use super::succession::Succession;
+use super::proof::{PeerConnection, host_of};
 
 /// Makes connections. Clones make the same.
 #[derive(Clone)]
 pub(crate) enum Wires {
     Tcp,
+    /// TCP with TLS.
+    Protected(PeerTls),
     Brought(Arc<dyn Network>),
 }
 
@@ -24,17 +27,28 @@ impl fmt::Debug for Wires {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Tcp => "Tcp",
+            Self::Protected(_) => "Protected",
             Self::Brought(_) => "Brought",
         })
     }
 }
 
 impl Wires {
+    /// What protects the connections, if they are.
+    pub(crate) fn tls(&self) -> Option<PeerTls> {
+        match self {
+            Self::Protected(tls) => Some(tls.clone()),
+            Self::Tcp | Self::Brought(_) => None,
+        }
+    }
+
     /// A connection that is made, and made again, when it is used.
     pub(crate) fn lazy(&self, endpoint: &Endpoint) -> Channel {
         match self {
             Self::Tcp => endpoint.connect_lazy(),
-            Self::Brought(network) => endpoint.connect_with_connector_lazy(Connector(network.clone())),
+            Self::Protected(_) | Self::Brought(_) => {
+                endpoint.connect_with_connector_lazy(Connector(self.clone()))
+            }
         }
     }
 
@@ -42,7 +56,9 @@ impl Wires {
     pub(crate) async fn connect(&self, endpoint: &Endpoint) -> Result<Channel, tonic::transport::Error> {
         match self {
             Self::Tcp => endpoint.connect().await,
-            Self::Brought(network) => endpoint.connect_with_connector(Connector(network.clone())).await,
+            Self::Protected(_) | Self::Brought(_) => {
+                endpoint.connect_with_connector(Connector(self.clone())).await
+            }
         }
     }
 
@@ -53,6 +69,7 @@ impl Wires {
     pub(crate) async fn dial(&self, address: &str) -> io::Result<Box<dyn Stream>> {
         match self {
             Self::Tcp => Ok(Box::new(TcpStream::connect(address).await?)),
+            Self::Protected(tls) => dial_protected(tls, address).await,
             Self::Brought(network) => network.connect(address).await,
         }
     }
@@ -60,15 +77,33 @@ impl Wires {
     /// Listens on `HOST:PORT`.
     pub(crate) async fn listen(&self, address: &str) -> io::Result<PeerListener> {
         match self {
-            Self::Tcp => TcpListener::bind(address).await.map(PeerListener::Tcp),
+            Self::Tcp => TcpListener::bind(address).await.map(|listener| PeerListener::Tcp(listener, None)),
+            Self::Protected(tls) => {
+                let listener = TcpListener::bind(address).await?;
+                Ok(PeerListener::Tcp(listener, Some(tls.clone())))
+            }
             Self::Brought(network) => network.listen(address).await.map(PeerListener::Brought),
         }
     }
 }
 
+async fn dial_protected(tls: &PeerTls, address: &str) -> io::Result<Box<dyn Stream>> {
+    let connect = || async {
+        let stream = TcpStream::connect(address).await?;
+        // Small messages must not wait for an acknowledgement of the one before.
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    };
+    let stream: Box<dyn Stream> = match tls.dial(host_of(address), connect).await? {
+        Dialled::Protected(stream) => stream,
+        Dialled::Plain(stream) => Box::new(stream),
+    };
+    Ok(stream)
+}
+
 /// Makes connections for tonic.
 #[derive(Clone)]
-struct Connector(Arc<dyn Network>);
+struct Connector(Wires);
 
 impl tower::Service<Uri> for Connector {
     type Response = TokioIo<Box<dyn Stream>>;
@@ -81,14 +116,15 @@ impl tower::Service<Uri> for Connector {
 
     fn call(&mut self, uri: Uri) -> Self::Future {
         let address = uri.authority().map(|authority| authority.as_str().to_owned()).unwrap_or_default();
-        let connecting = self.0.connect(&address);
-        Box::pin(async move { connecting.await.map(TokioIo::new) })
+        let wires = self.0.clone();
+        Box::pin(async move { wires.dial(&address).await.map(TokioIo::new) })
     }
 }
 
 /// A port that is open.
 pub(crate) enum PeerListener {
-    Tcp(TcpListener),
+    /// With what protects its connections, if they are.
+    Tcp(TcpListener, Option<PeerTls>),
     Brought(Box<dyn Listener>),
 }
 
@@ -102,11 +138,11 @@ pub(crate) fn incoming(
     })
 }
 
-/// Each call of a connection is told of its succession.
+/// Each call of a connection is told of it.
 impl Connected for Box<dyn Stream> {
-    type ConnectInfo = Succession;
+    type ConnectInfo = PeerConnection;
 
-    fn connect_info(&self) -> Succession {
-        Succession::default()
+    fn connect_info(&self) -> PeerConnection {
+        PeerConnection::default()
     }
 }

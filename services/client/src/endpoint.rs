@@ -7,6 +7,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tonic::transport::{Channel, Endpoint};
 use tripod_calls::Way;
+use tripod_proto::code::Code;
 
 use crate::error::{Attempt, Phase};
 use crate::link::Link;
@@ -51,7 +52,7 @@ impl Node {
         }
         let made = match &self.connect {
             Some(connect) => connect(self.target.clone()).await,
-            None => self.target.connect().await,
+            None => tripod_dial::connect(&self.target).await,
         };
         let made = made.map_err(|error| self.failed(phase_of(&error), &error))?;
         *self.link.lock() = Some(Link::new(made.clone()));
@@ -75,6 +76,10 @@ impl Node {
 
     /// Describes a failed attempt by its root cause: the outer texts only say "transport error".
     pub(crate) fn failed(&self, phase: Phase, error: &(dyn std::error::Error + 'static)) -> Attempt {
+        if let Some(refusal) = tripod_tls::refusal(error) {
+            let cause = format!("{}: {refusal}", Code::TlsRefused);
+            return Attempt { endpoint: self.address.clone(), phase, cause };
+        }
         let mut root = error;
         while let Some(source) = root.source() {
             root = source;

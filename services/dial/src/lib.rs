@@ -11,6 +11,7 @@
 //! | `endpoint` | from any address to an endpoint: the one place that will know what protects a connection |
 //! | `host_port` | a host and a port, as they are written |
 //! | `listen` | from an address to a worker's or a store's port: the same at the other end |
+//! | `node` | connections to nodes, and how this process proves to them who it is |
 //! | `network` | addresses that begin alike |
 //! | `allow` | which addresses may be named by anybody: a flag |
 //! | `rule` | whether an address is connected to, and on whose word |
@@ -26,6 +27,7 @@ mod host_port;
 mod listen;
 mod names;
 mod network;
+mod node;
 mod refused;
 mod rule;
 mod turns;
@@ -36,5 +38,6 @@ pub use endpoint::{Callee, endpoint};
 pub use listen::{Incoming, listen};
 pub use names::LookUp;
 pub use network::{Illegal, Network};
+pub use node::{connect, protect, protection};
 pub use refused::Refused;
 pub use rule::{Named, Rule};

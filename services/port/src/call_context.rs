@@ -1,6 +1,7 @@
 //! What a port tells its services of a call.
 
 use http::Extensions;
+use tripod_tls::Proved;
 
 use crate::bytes_held::CallBytes;
 use crate::caller_address::CallerAddress;
@@ -44,6 +45,12 @@ impl CallContext {
         let connection = extensions.get::<Self>().map(|context| context.connection_calls.connection());
         let address = connection.map(crate::CallerConnection::address);
         address.or_else(|| extensions.get().copied()).unwrap_or_default()
+    }
+
+    /// Whom the client of this call has proved to be by TLS; nobody on a connection in plain text.
+    #[must_use]
+    pub fn proved(extensions: &Extensions) -> Option<&Proved> {
+        Self::connection_calls(extensions)?.proved()
     }
 
     pub(crate) fn stopping(extensions: &Extensions) -> Option<&Stopping> {

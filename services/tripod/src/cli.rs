@@ -50,6 +50,10 @@ pub(crate) struct Global {
     )]
     pub(crate) endpoints: Vec<String>,
 
+    /// Directory of a certificate, its key and the nodes' roots, for clusters that use TLS: tls.crt, tls.key, ca.crt
+    #[arg(long, global = true, env = "TRIPOD_TLS_DIR", value_name = "DIR")]
+    pub(crate) tls_dir: Option<std::path::PathBuf>,
+
     /// How data is printed
     #[arg(short, long, global = true, value_enum, default_value_t = Format::Table)]
     pub(crate) output: Format,
@@ -156,6 +160,9 @@ pub(crate) enum Command {
     /// Explain the settings of a node, and check a file of them
     #[command(subcommand)]
     Config(cmd::config::ConfigCommand),
+    /// Make certificates for a cluster that uses TLS, and look at them
+    #[command(subcommand)]
+    Pki(cmd::pki::PkiCommand),
     /// Look whether this machine is fit for a node, before one is started
     Preflight(Box<cmd::preflight::PreflightArgs>),
     /// List the metrics that a node exports
@@ -193,7 +200,12 @@ impl Command {
         self.is_a_service()
             || matches!(
                 self,
-                Self::Snapshot(_) | Self::Recover(_) | Self::Repair(_) | Self::Doctor(_) | Self::Preflight(_)
+                Self::Snapshot(_)
+                    | Self::Recover(_)
+                    | Self::Repair(_)
+                    | Self::Doctor(_)
+                    | Self::Pki(_)
+                    | Self::Preflight(_)
             )
     }
 

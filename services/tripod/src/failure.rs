@@ -136,7 +136,9 @@ pub(crate) fn exit(code: Code) -> Exit {
         | Code::DoctorNoData
         | Code::RecoverStranger
         | Code::TaskUnknown => Exit::Usage,
-        Code::NameUnresolved | Code::NotConnected | Code::NoAnswer | Code::NoLeader => Exit::Unreachable,
+        Code::NameUnresolved | Code::TlsRefused | Code::NotConnected | Code::NoAnswer | Code::NoLeader => {
+            Exit::Unreachable
+        }
         _ => Exit::Failed,
     }
 }
@@ -155,6 +157,10 @@ impl From<tripod_client::Error> for Failure {
         let code = match &error {
             Error::Config(_) => Code::ValueIllegal,
             Error::OutcomeUnknown { .. } => Code::OutcomeUnknown,
+            // A node was reached, and did not hold, or refused this side.
+            Error::Unavailable { .. } if Code::find(&text) == Some(Code::TlsRefused) => {
+                return Self::told(Code::TlsRefused, text);
+            }
             Error::Unavailable { .. } => of_phase(error.phase()),
             Error::Refused { .. } if error.is_unknown_call() => Code::CallUnknown,
             // The node's own words may have a code.

@@ -27,6 +27,7 @@
 //! | `operator` | who gives a command |
 //! | `output`, `failure`, `logging` | printing, exit codes, logs |
 //! | `usage` | what is told of a line that is wrong |
+//! | `pki` | certificates, for clusters without an issuer of their own |
 //! | `pages` | what error codes mean, `docs/errors` |
 //!
 //! Tests that are called `n` and a number pin what the walk-through of a new operator found under that number.
@@ -51,6 +52,7 @@ mod open_files;
 mod operator;
 mod output;
 mod pages;
+mod pki;
 mod preflight;
 mod settings;
 mod usage;

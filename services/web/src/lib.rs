@@ -29,4 +29,4 @@ mod view;
 pub use metrics::{Kind as MetricKind, METRICS, Metric};
 #[doc(hidden)]
 pub use router::router;
-pub use serve::serve;
+pub use serve::{serve, serve_protected};

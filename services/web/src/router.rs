@@ -7,6 +7,7 @@ use axum::response::{Html, IntoResponse};
 use axum::routing::get;
 use axum::{Json, Router};
 use tripod_gateway::{Check, Gateway, Readiness};
+use tripod_tls::Tls;
 
 use crate::metrics;
 use crate::view::View;
@@ -22,12 +23,17 @@ const PATHS: [(&str, &str); 5] = [
 
 /// All paths, without a port: for `tripod-fuzz`, besides [`crate::serve`].
 pub fn router(gateway: Gateway) -> Router {
+    router_with(gateway, None)
+}
+
+/// The same for a node with these certificates.
+pub(crate) fn router_with(gateway: Gateway, tls: Option<Tls>) -> Router {
     Router::new()
         .route("/", get(index))
         .route("/livez", get(livez))
         .route("/readyz", get(readyz))
         .route("/status", get(status))
-        .route("/metrics", get(metrics))
+        .route("/metrics", get(move |gateway| metrics(gateway, tls.clone())))
         .with_state(gateway)
 }
 
@@ -78,6 +84,6 @@ async fn status(State(gateway): State<Gateway>) -> Json<View> {
     Json(View::of(&gateway.admin().status(), gateway.waiting_calls()))
 }
 
-async fn metrics(State(gateway): State<Gateway>) -> impl IntoResponse {
-    ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], metrics::page(&gateway).await)
+async fn metrics(State(gateway): State<Gateway>, tls: Option<Tls>) -> impl IntoResponse {
+    ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], metrics::page(&gateway, tls).await)
 }

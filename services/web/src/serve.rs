@@ -8,11 +8,13 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tripod_gateway::Gateway;
 use tripod_local::{ConnectionLimits, Connections};
+use tripod_tls::{ServerTls, Tls};
 
-use crate::router::router;
+use crate::router::router_with;
 
 /// Connections at a time, of probes, collectors of metrics and people. They are of the files that a node keeps for itself,
 /// so that it can be looked at while clients have taken all of theirs.
@@ -27,10 +29,25 @@ const TURNED_AWAY_BYTES: usize = 4 << 10;
 const TURNED_AWAY: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
+/// A connection, in plain text or by TLS.
+trait Bytes: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Bytes for T {}
+
 /// Serves the http port until `shutdown` resolves, and then until the answers that are under way have been given. A failed
 /// accept concerns one connection, and ends nothing.
 pub async fn serve(listener: TcpListener, gateway: Gateway, shutdown: impl Future<Output = ()> + Send) {
-    let router = router(gateway);
+    serve_protected(listener, (None, None), gateway, shutdown).await;
+}
+
+/// [`serve`] of a node with these certificates, and with its connections protected so, if they are.
+pub async fn serve_protected(
+    listener: TcpListener,
+    (node, tls): (Option<Tls>, Option<ServerTls>),
+    gateway: Gateway,
+    shutdown: impl Future<Output = ()> + Send,
+) {
+    let router = router_with(gateway, node);
     tripod_port::end_when_lost(&listener);
     let connections = Connections::new(LIMITS);
     let graceful = GracefulShutdown::new();
@@ -55,6 +72,10 @@ pub async fn serve(listener: TcpListener, gateway: Gateway, shutdown: impl Futur
                 let mut builder = http1::Builder::new();
                 builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME);
                 let service = TowerToHyperService::new(router.clone());
+                let stream: Box<dyn Bytes> = match &tls {
+                    Some(tls) => Box::new(tls.accept(stream, Some(peer.ip().to_canonical()))),
+                    None => Box::new(stream),
+                };
                 let serving = graceful.watch(builder.serve_connection(TokioIo::new(stream), service));
                 tokio::spawn(async move {
                     // Its client has gone, or said what is no request.

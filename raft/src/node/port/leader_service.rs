@@ -18,6 +18,7 @@ use crate::lead::leadership::LeadershipWatch;
 use crate::lead::outcome::Outcome;
 use crate::lead::read_index::ReadRounds;
 use crate::lead::submit::Submitter;
+use crate::peers::proof::PeerConnection;
 use crate::peers::succession::{Succession, Turn};
 use crate::peers::{blob, unblob};
 
@@ -59,7 +60,9 @@ async fn turn(succession: Option<Succession>, batch: &ProposeRequest) -> Option<
 #[tonic::async_trait]
 impl LeaderApi for LeaderService {
     async fn propose(&self, request: Request<ProposeRequest>) -> Result<Response<ProposeResponse>, Status> {
-        let turn = turn(request.extensions().get().cloned(), request.get_ref()).await;
+        let connection = request.extensions().get::<PeerConnection>();
+        let succession = connection.map(|connection| connection.succession.clone());
+        let turn = turn(succession, request.get_ref()).await;
         if !self.leadership.leads_here() {
             return Err(self.refusal());
         }

@@ -83,8 +83,8 @@ pub(crate) fn serve(
         .add_service(InterceptedService::new(leader, guard.clone()));
     tokio::spawn(async move {
         let served = match listener {
-            PeerListener::Tcp(listener) => {
-                router.serve_with_incoming_shutdown(arrivals(listener), stop.cancelled_owned()).await
+            PeerListener::Tcp(listener, tls) => {
+                router.serve_with_incoming_shutdown(arrivals(listener, tls), stop.cancelled_owned()).await
             }
             PeerListener::Brought(listener) => {
                 router.serve_with_incoming_shutdown(incoming(listener), stop.cancelled_owned()).await

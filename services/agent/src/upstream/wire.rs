@@ -24,6 +24,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 use tonic::body::Body;
 use tower::{Service, ServiceExt};
 
@@ -73,7 +74,9 @@ impl Wire {
         connector.set_nodelay(true);
         connector.set_connect_timeout(Some(limit));
         let socket: TokioIo<TcpStream> = connector.oneshot(uri(&node, "/")?).await?;
-        Self::over(socket.into_inner(), node).await
+        let Some(tls) = tripod_dial::protection() else { return Self::over(socket.into_inner(), node).await };
+        let protected = timeout(limit, tls.connect_and_hear(socket.into_inner(), node.host())).await??;
+        Self::over(protected, node).await
     }
 
     async fn over<S>(socket: S, node: Authority) -> Result<Self, BoxError>
@@ -164,7 +167,7 @@ async fn keep<S: AsyncRead + AsyncWrite + Unpin>(mut connection: h2::client::Con
 async fn until_silent(mut pings: PingPong) {
     loop {
         tokio::time::sleep(PING_INTERVAL).await;
-        match tokio::time::timeout(PING_TIMEOUT, pings.ping(Ping::opaque())).await {
+        match timeout(PING_TIMEOUT, pings.ping(Ping::opaque())).await {
             Ok(Ok(_)) => {}
             // The connection ends by itself.
             Ok(Err(_)) => std::future::pending().await,

@@ -39,7 +39,7 @@ impl Nodes {
             .keep_alive_while_idle(true)
             .tcp_nodelay(true);
         let unreachable = |error| Status::unavailable(format!("{address}: {}", root_cause(&error)));
-        let channel = endpoint.connect().await.map_err(unreachable)?;
+        let channel = tripod_dial::connect(&endpoint).await.map_err(unreachable)?;
         let mut channels = self.channels.lock();
         if channels.len() >= CONNECTIONS_MAX {
             channels.clear();

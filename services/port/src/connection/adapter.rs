@@ -81,6 +81,10 @@ impl<S> Mended<S> {
 }
 
 impl<S> Mended<S> {
+    pub(super) fn calls(&self) -> &ConnectionCalls {
+        self.parting.calls()
+    }
+
     /// Counted for as long as it is open.
     pub(super) fn counted(self, permit: ConnectionPermit) -> Self {
         Self { _permit: Some(permit), ..self }

@@ -1,12 +1,13 @@
 //! How many calls of one connection may not be cut, how many are just being answered, and when it has ended.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Waker};
 
 use http::Extensions;
 use parking_lot::Mutex;
 use tokio::sync::watch;
+use tripod_tls::{Presented, Proved};
 
 use crate::bytes_held::Account;
 use crate::caller_address::CallerAddress;
@@ -23,6 +24,8 @@ pub struct ConnectionCalls {
 struct Shared {
     connection: CallerConnection,
     account: Account,
+    /// Set where connections are protected.
+    presented: OnceLock<Presented>,
     /// What front ends keep with the connection, by its type.
     kept: Mutex<Extensions>,
     unfinished: AtomicUsize,
@@ -65,6 +68,18 @@ impl ConnectionCalls {
     /// What tells its calls from those of other connections.
     pub(crate) fn connection(&self) -> CallerConnection {
         self.shared.connection
+    }
+
+    /// Its client proves by this who it is.
+    pub(super) fn prove_by(&self, presented: Presented) {
+        // Once, before its first call.
+        let _ = self.shared.presented.set(presented);
+    }
+
+    /// Whom its client has proved to be; nobody on a connection in plain text.
+    #[must_use]
+    pub fn proved(&self) -> Option<&Proved> {
+        self.shared.presented.get()?.proved()
     }
 
     /// What a front end keeps with its connection: one value of each type, made when it is first asked for. Clones of it

@@ -51,8 +51,12 @@ impl Stream for MendedIncoming {
         let this = self.get_mut();
         let arrived = ready!(Pin::new(&mut this.arrivals).poll_next(context));
         Poll::Ready(arrived.map(|(socket, permit)| {
-            let (address, account) = (socket.address(), this.memory.account());
-            Ok(Mended::charged(socket, address, account, this.stopping.clone()).counted(permit))
+            let (address, account, presented) = (socket.address(), this.memory.account(), socket.presented());
+            let mended = Mended::charged(socket, address, account, this.stopping.clone()).counted(permit);
+            if let Some(presented) = presented {
+                mended.calls().prove_by(presented);
+            }
+            Ok(mended)
         }))
     }
 }

@@ -10,9 +10,11 @@ use tokio::io::DuplexStream;
 use tokio::net::{TcpListener, ToSocketAddrs, UnixListener};
 use tokio_stream::Stream;
 use tripod_local::Peers;
+use tripod_tls::ServerTls;
 
 use super::arrivals::Words;
 use super::socket::Socket;
+use crate::caller_address::CallerAddress;
 use crate::lost::end_when_lost;
 
 /// Connections that are made within the process.
@@ -24,6 +26,8 @@ pub struct Listener(Kind);
 
 enum Kind {
     Tcp(TcpListener),
+    /// With what protects its connections.
+    Tls(TcpListener, ServerTls),
     /// With the users whom it serves.
     Unix(UnixListener, Peers),
     /// For simulations, whose clock stands still while a socket is waited for.
@@ -33,7 +37,7 @@ enum Kind {
 impl fmt::Debug for Listener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Kind::Tcp(listener) => listener.fmt(f),
+            Kind::Tcp(listener) | Kind::Tls(listener, _) => listener.fmt(f),
             Kind::Unix(listener, _) => listener.fmt(f),
             Kind::Within(_) => f.write_str("Within"),
         }
@@ -63,6 +67,16 @@ impl Listener {
         TcpListener::bind(address).await.map(Self::from)
     }
 
+    /// The same with its connections protected so, if it is a port; a unix socket and what is within this process need
+    /// no protection.
+    #[must_use]
+    pub fn protected(self, tls: Option<ServerTls>) -> Self {
+        match (self.0, tls) {
+            (Kind::Tcp(listener), Some(tls)) => Self(Kind::Tls(listener, tls)),
+            (kind, _) => Self(kind),
+        }
+    }
+
     /// Serves the users that `peers` names, and nobody else.
     #[must_use]
     pub fn unix(listener: UnixListener, peers: Peers) -> Self {
@@ -83,6 +97,12 @@ impl Listener {
                 // Small replies must not wait for an acknowledgement of the one before.
                 stream.set_nodelay(true)?;
                 Poll::Ready(Ok(Socket::Tcp(stream)))
+            }
+            Kind::Tls(listener, tls) => {
+                let (stream, peer) = ready!(listener.poll_accept(context))?;
+                stream.set_nodelay(true)?;
+                let address = CallerAddress::at(peer.ip());
+                Poll::Ready(Ok(Socket::Tls(Box::new(tls.accept(stream, address.0)), address)))
             }
             Kind::Unix(listener, peers) => loop {
                 let (stream, _) = ready!(listener.poll_accept(context))?;

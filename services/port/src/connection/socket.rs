@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
+use tripod_tls::{Presented, ServerStream};
 
 use crate::caller_address::CallerAddress;
 
@@ -16,6 +17,8 @@ const TURNED_AWAY_BYTES: usize = 4 << 10;
 #[derive(Debug)]
 pub enum Socket {
     Tcp(TcpStream),
+    /// With where it comes from.
+    Tls(Box<ServerStream<TcpStream>>, CallerAddress),
     Unix(UnixStream),
     Duplex(DuplexStream),
 }
@@ -27,7 +30,16 @@ impl Socket {
             Self::Tcp(stream) => {
                 stream.peer_addr().map_or(CallerAddress::default(), |peer| CallerAddress::at(peer.ip()))
             }
+            Self::Tls(_, address) => *address,
             Self::Unix(_) | Self::Duplex(_) => CallerAddress::default(),
+        }
+    }
+
+    /// Whom its client will have proved to be, if it can.
+    pub(super) fn presented(&self) -> Option<Presented> {
+        match self {
+            Self::Tls(stream, _) => Some(stream.presented()),
+            Self::Tcp(_) | Self::Unix(_) | Self::Duplex(_) => None,
         }
     }
 
@@ -39,7 +51,8 @@ impl Socket {
         let _ = match &self {
             Self::Tcp(stream) => stream.try_read(&mut said).or(Ok(0)).and_then(|_| stream.try_write(words)),
             Self::Unix(stream) => stream.try_read(&mut said).or(Ok(0)).and_then(|_| stream.try_write(words)),
-            Self::Duplex(_) => Ok(0),
+            // There is no time for a handshake.
+            Self::Tls(..) | Self::Duplex(_) => Ok(0),
         };
     }
 }
@@ -52,6 +65,7 @@ impl AsyncRead for Socket {
     ) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
+            Self::Tls(stream, _) => Pin::new(stream).poll_read(context, buffer),
             Self::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
             Self::Duplex(stream) => Pin::new(stream).poll_read(context, buffer),
         }
@@ -62,6 +76,7 @@ impl AsyncWrite for Socket {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_write(context, bytes),
+            Self::Tls(stream, _) => Pin::new(stream).poll_write(context, bytes),
             Self::Unix(stream) => Pin::new(stream).poll_write(context, bytes),
             Self::Duplex(stream) => Pin::new(stream).poll_write(context, bytes),
         }
@@ -74,6 +89,7 @@ impl AsyncWrite for Socket {
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_write_vectored(context, slices),
+            Self::Tls(stream, _) => Pin::new(stream).poll_write_vectored(context, slices),
             Self::Unix(stream) => Pin::new(stream).poll_write_vectored(context, slices),
             Self::Duplex(stream) => Pin::new(stream).poll_write_vectored(context, slices),
         }
@@ -82,6 +98,7 @@ impl AsyncWrite for Socket {
     fn is_write_vectored(&self) -> bool {
         match self {
             Self::Tcp(stream) => stream.is_write_vectored(),
+            Self::Tls(stream, _) => stream.is_write_vectored(),
             Self::Unix(stream) => stream.is_write_vectored(),
             Self::Duplex(stream) => stream.is_write_vectored(),
         }
@@ -90,6 +107,7 @@ impl AsyncWrite for Socket {
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_flush(context),
+            Self::Tls(stream, _) => Pin::new(stream).poll_flush(context),
             Self::Unix(stream) => Pin::new(stream).poll_flush(context),
             Self::Duplex(stream) => Pin::new(stream).poll_flush(context),
         }
@@ -98,6 +116,7 @@ impl AsyncWrite for Socket {
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
+            Self::Tls(stream, _) => Pin::new(stream).poll_shutdown(context),
             Self::Unix(stream) => Pin::new(stream).poll_shutdown(context),
             Self::Duplex(stream) => Pin::new(stream).poll_shutdown(context),
         }

@@ -11,6 +11,7 @@ pub(crate) mod port_range;
 pub(crate) mod seconds;
 pub(crate) mod state_flags;
 pub(crate) mod timing;
+pub(crate) mod tls_flags;
 
 #[cfg(test)]
 mod hostile_test;

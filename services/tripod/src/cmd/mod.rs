@@ -18,6 +18,7 @@ pub(crate) mod metrics;
 pub(crate) mod mindspore;
 pub(crate) mod node;
 pub(crate) mod objstore;
+pub(crate) mod pki;
 pub(crate) mod preflight;
 pub(crate) mod ray;
 pub(crate) mod recover;
@@ -31,12 +32,37 @@ pub(crate) mod worker;
 
 use std::process::ExitCode;
 
-use crate::cli::{Cli, Command};
+use tripod_proto::code::Code;
+
+use crate::args::tls_flags;
+use crate::cli::{Cli, Command, Global};
 use crate::failure::Failure;
+
+/// Has what this process asks of nodes go by TLS, if it was told by which files.
+fn protect(command: &Command, global: &Global) -> Result<(), Failure> {
+    let Some(directory) = &global.tls_dir else { return Ok(()) };
+    match command {
+        Command::Bench(_) => {
+            let text = "`bench` does not speak TLS; leave out --tls-dir and TRIPOD_TLS_DIR, and have the nodes serve it with \
+                        --client-tls permissive";
+            Err(Failure::new(Code::FlagsConflict, text))
+        }
+        Command::Agent(_) | Command::Objstore(_) | Command::Worker(_) => {
+            let tls = tls_flags::protect_client(directory)?;
+            tokio::spawn(tls.keep_current());
+            Ok(())
+        }
+        command if command.asks_the_cluster() || matches!(command, Command::Status(_) | Command::Run(_)) => {
+            tls_flags::protect_client(directory).map(drop)
+        }
+        _ => Ok(()),
+    }
+}
 
 /// Runs the command of this process; tells what the process is to end with.
 pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let global = cli.global;
+    protect(&cli.command, &global)?;
     let endpoints = cli.command.asks_the_cluster().then(|| global.endpoints.clone());
     let done = match cli.command {
         Command::Run(args) => return run::run(*args, &global).await,
@@ -60,6 +86,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Repair(command) => repair::run(command, &global).await,
         Command::Recover(args) => recover::run(args, &global).await,
         Command::Config(command) => config::run(&command, &global),
+        Command::Pki(command) => pki::run(command, &global),
         Command::Preflight(args) => preflight::run(*args, &global).await,
         Command::Completion { shell } => completion::run(shell, global.format()),
         Command::Man { dir } => man::run(&dir, global.format()),

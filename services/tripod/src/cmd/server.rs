@@ -18,6 +18,7 @@ use crate::args::port_range::PortRange;
 use crate::args::seconds::Seconds;
 use crate::args::state_flags::StateFlags;
 use crate::args::timing::Pace;
+use crate::args::tls_flags::TlsFlags;
 use crate::backups::Plan;
 use crate::failure::Failure;
 use crate::node::joining::{self, Joined};
@@ -130,6 +131,9 @@ pub(crate) struct ServerArgs {
     dial_allow: Option<Allow>,
 
     #[command(flatten)]
+    tls: TlsFlags,
+
+    #[command(flatten)]
     memory: MemoryFlags,
 
     #[command(flatten)]
@@ -193,6 +197,10 @@ pub(crate) async fn run(args: ServerArgs) -> Result<(), Failure> {
     let ran = async {
         // Before the node asks for its id, which lasts until somebody answers.
         let mut stop = Stop::listen(args.exit_with_parent)?;
+        let tls = args.tls.read()?;
+        if let Some(tls) = &tls {
+            tls.protect_this_process();
+        }
         let joined = tokio::select! {
             // What is wrong with the flags is told also where nobody reads on.
             biased;
@@ -202,7 +210,7 @@ pub(crate) async fn run(args: ServerArgs) -> Result<(), Failure> {
                 return Ok(());
             }
         };
-        node::run(config(args, joined)?, stop).await
+        node::run(node::Config { tls, ..config(args, joined)? }, stop).await
     };
     ran.await.map_err(|failure| match file {
         Some(file) => failure.in_file(&file),
@@ -301,6 +309,7 @@ fn place(args: &ServerArgs, joined: Option<Joined>) -> Result<(NodeId, String, I
     Ok((node, cluster_id, initial))
 }
 
+/// Everything but what is read from files.
 fn config(args: ServerArgs, joined: Option<Joined>) -> Result<node::Config, Failure> {
     let job_ports = joining::job_ports(args.job_ports, joined.as_ref());
     let (node, cluster_id, initial) = place(&args, joined)?;
@@ -313,6 +322,12 @@ fn config(args: ServerArgs, joined: Option<Joined>) -> Result<node::Config, Fail
     check_timing(timing)?;
     job_ports.check_apart(args.mindspore_ports)?;
     check_uids(&args)?;
+    args.tls.check()?;
+    if args.mindspore_ports.is_some() && args.tls.is_strict_for_clients() {
+        let text = "--mindspore-ports are in plain text, and with --client-tls strict no client may be; choose permissive, or \
+                    leave one of them out";
+        return Err(Failure::new(Code::FlagsConflict, text));
+    }
     let backups = backups(&args)?;
     Ok(node::Config {
         node,
@@ -333,6 +348,7 @@ fn config(args: ServerArgs, joined: Option<Joined>) -> Result<node::Config, Fail
         backups,
         connections: (args.client_connections, args.client_connections_per_address),
         dial_allow: args.dial_allow.unwrap_or_default(),
+        tls: None,
         memory: args.memory.limits(),
         state: args.state.to_limits()?,
         level_max: level_max(args.feature_level_max),

@@ -13,6 +13,7 @@ use tripod_port::{Listener, PortResources};
 use tripod_proto::code::Code;
 use tripod_state::ids::{JobId, JobSlot};
 use tripod_state::{State, Topic};
+use tripod_tls::ServerTls;
 
 use crate::args::port_range::PortRange;
 use crate::logging::number;
@@ -41,6 +42,8 @@ struct JobPorts {
     front_ends: FrontEnds,
     resources: PortResources,
     ranges: Vec<JobPortRange>,
+    /// What protects connections to ports of gRPC.
+    tls: Option<ServerTls>,
     open: BTreeMap<(RangeIndex, JobSlot), OpenPort>,
     /// Those that are open, and those that are being closed.
     serving: JoinSet<()>,
@@ -64,6 +67,7 @@ pub(crate) async fn run(
     front_ends: FrontEnds,
     resources: PortResources,
     ranges: Vec<JobPortRange>,
+    tls: Option<ServerTls>,
     told: watch::Sender<JobPortList>,
     stopping: CancellationToken,
 ) {
@@ -73,6 +77,7 @@ pub(crate) async fn run(
         front_ends,
         resources,
         ranges,
+        tls,
         open: BTreeMap::new(),
         serving: JoinSet::new(),
         closed: BTreeMap::new(),
@@ -127,6 +132,8 @@ impl JobPorts {
         let address = format!("{}:{number}", ports.host);
         match Listener::open(&address).await {
             Ok(listener) => {
+                let tls = self.tls.clone().filter(|_| kind == PortKind::Job);
+                let listener = listener.protected(tls);
                 let port = self.serve(listener, kind, number, job);
                 self.open.insert((range, slot), port);
                 self.closed.remove(&(range, job));
@@ -249,6 +256,7 @@ mod tests {
                 advertised: "127.0.0.1".into(),
                 range,
             }],
+            None,
             told,
             stopping.clone(),
         ));

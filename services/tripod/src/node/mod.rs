@@ -32,6 +32,7 @@ use tripod_state::job;
 
 use crate::args::initial::InitialMembers;
 use crate::args::port_range::PortRange;
+use crate::args::tls_flags::NodeTls;
 use crate::backups;
 use crate::failure::Failure;
 use crate::logging::number;
@@ -83,6 +84,8 @@ pub(crate) struct Config {
     pub(crate) connections: (Option<u32>, Option<u32>),
     /// What clients may name beyond their own addresses.
     pub(crate) dial_allow: Allow,
+    /// How connections are protected; absent: they are in plain text.
+    pub(crate) tls: Option<NodeTls>,
     /// How much memory the state may take while this node leads.
     pub(crate) state: StateLimits,
     /// How many bytes may be held for clients.
@@ -128,7 +131,12 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
         .charging(gateway.memory().clone())
         .tallying(gateway.streams().clone())
         .gathering(Gather::new(tripod_raft::gathered));
-    tasks.serve(listeners, &gateway, &front_ends, &resources);
+    tasks.serve(listeners, &gateway, &front_ends, &resources, config.tls.as_ref());
+    let client_tls = config.tls.as_ref().and_then(|tls| tls.client.clone());
+    if let Some(NodeTls { tls, .. }) = config.tls {
+        tracing::info!(identity = %tls.identity(), serial = tls.serial(), not_after = tls.not_after(), "TLS");
+        tasks.background.spawn(tls.keep_current());
+    }
     for (_name, background) in front_ends.background() {
         tasks.background.spawn(background);
     }
@@ -139,7 +147,9 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     tasks.background.spawn(default_job::keep(gateway.clone(), handle.leadership(), config.default_job));
     let stopping = tasks.stopping.clone();
     let ranges = job_ranges(config.job_ports, config.mindspore_ports, &config.client, addresses.job_host());
-    tasks.serving.spawn(job_ports::run(gateway, front_ends, resources, ranges, job_ports, stopping));
+    tasks
+        .serving
+        .spawn(job_ports::run(gateway, front_ends, resources, ranges, client_tls, job_ports, stopping));
     tracing::info!(
         node = config.node.0,
         cluster = %config.cluster_id,
@@ -256,7 +266,8 @@ async fn replicate(config: &Config, connections: ConnectionLimits) -> Result<(Ga
         memory: config.memory,
         ..Default::default()
     });
-    let world = World::real().limited_to(config.level_max);
+    let peer_tls = config.tls.as_ref().and_then(|tls| tls.peer.clone());
+    let world = World::real().limited_to(config.level_max).protected(peer_tls);
     let handle = Handle::start_in(world, options, parts.hooks()).await.map_err(|error| {
         Failure::told(Code::NodeEnded, format!("node {} did not start: {error}", config.node))
     })?;
@@ -307,6 +318,7 @@ impl Tasks {
         gateway: &Gateway,
         front_ends: &FrontEnds,
         resources: &PortResources,
+        tls: Option<&NodeTls>,
     ) {
         let binding = JobBinding::Named(DEFAULT_JOB.to_owned());
         let served = front_ends.served(PortKind::Client, &binding);
@@ -315,13 +327,15 @@ impl Tasks {
             let stopped = stopping.clone().cancelled_owned();
             tripod_port::serve_through(listener, served.clone(), resources.clone(), stopped)
         };
-        let client = serve(listeners.client.into());
+        let client_tls = tls.and_then(|tls| tls.client.clone());
+        let client = serve(Listener::from(listeners.client).protected(client_tls));
         self.serving.spawn(async move { report("client", client.await) });
         if let Some(socket) = listeners.socket {
             let socket = serve(socket);
             self.serving.spawn(async move { report("socket", socket.await) });
         }
-        let http = tripod_web::serve(listeners.http, gateway.clone(), self.stopped());
+        let http_tls = (tls.map(|tls| tls.tls.clone()), tls.and_then(|tls| tls.http.clone()));
+        let http = tripod_web::serve_protected(listeners.http, http_tls, gateway.clone(), self.stopped());
         self.serving.spawn(http);
     }
 

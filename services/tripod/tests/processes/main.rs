@@ -26,4 +26,5 @@ mod screen;
 mod start;
 mod status;
 mod support;
+mod tls;
 mod why;

@@ -148,6 +148,11 @@ fn n9_what_is_printed_as_json_is_what_the_page_says() {
     };
     shown("version", &["version"]);
     shown("explain", &["explain", "T3101"]);
+    let place = |name: &str| root.path().join(name).display().to_string();
+    let (issuers, made) = (place("issuers"), place("made"));
+    shown("pki init", &["pki", "init", &issuers, "--cluster", "prod"]);
+    shown("pki", &["pki", "operator", "ann", "--ca", &issuers, "--out", &made]);
+    shown("pki", &["pki", "status", &made]);
     shown("config explain", &["config", "explain", "tasks"]);
     shown("metrics list", &["metrics", "list"]);
     let settings = root.path().join("server.toml");

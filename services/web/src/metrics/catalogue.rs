@@ -132,6 +132,11 @@ catalogue! {
     CONNECTIONS_MAX = gauge("tripod_client_connections_max", "how many there may be");
     CONNECTIONS_REFUSED =
         counter("tripod_client_connections_refused_total", "connections that were closed because there was no place");
+    TLS_HANDSHAKES =
+        by("outcome", counter("tripod_tls_handshakes_total", "handshakes of TLS on all ports, by how they ended"));
+    TLS_NOT_AFTER = gauge("tripod_tls_not_after_seconds", "when this node's certificate ends; 0 without TLS");
+    TLS_RELOAD_FAILURES =
+        counter("tripod_tls_reload_failures_total", "looks that found new certificates which were not taken; alarm on it");
     CLIENT_BYTES = gauge("tripod_client_bytes", "bytes of requests, waiting calls and answers held for clients");
     CLIENT_LIMIT = gauge("tripod_client_limit_bytes", "how many there may be");
     CLIENT_BYTES_REFUSED =

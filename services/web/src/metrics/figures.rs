@@ -10,6 +10,7 @@ use prometheus_client::registry::Unit;
 use tripod_gateway::{HistogramView, Measures, Role, Status, TurnCounts};
 use tripod_local::Connections;
 use tripod_port::{Budget, StreamTally};
+use tripod_tls::{Outcome, Port, Tls};
 
 use super::catalogue::{self as all, Kind, Metric};
 use super::census::Census;
@@ -28,6 +29,7 @@ pub(super) struct Figures {
     pub(super) connections: Connections,
     pub(super) memory: Budget,
     pub(super) streams: StreamTally,
+    pub(super) tls: Option<Tls>,
     pub(super) census: Census,
     pub(super) process: Process,
 }
@@ -126,6 +128,7 @@ impl Figures {
         page.gauge(&all::CONNECTIONS, self.connections.count() as u64)?;
         page.gauge(&all::CONNECTIONS_MAX, self.connections.limits().all as u64)?;
         page.counter(&all::CONNECTIONS_REFUSED, self.connections.refused())?;
+        self.tls(page)?;
         page.gauge(&all::CLIENT_BYTES, self.memory.held())?;
         page.gauge(&all::CLIENT_LIMIT, self.memory.limits().all)?;
         page.counter(&all::CLIENT_BYTES_REFUSED, self.memory.refused())?;
@@ -138,6 +141,19 @@ impl Figures {
         page.gauge(&all::KEY_BYTES, census.key_bytes)?;
         page.gauge(&all::STATE_BYTES, census.state_bytes)?;
         page.gauge(&all::JOB_BYTES_LARGEST, census.largest_job_bytes)
+    }
+
+    fn tls(&self, page: &mut Page<'_>) -> fmt::Result {
+        let tls = self.tls.as_ref();
+        let handshakes = |outcome: Outcome| {
+            let on = |tls: &Tls| {
+                Port::ALL.into_iter().map(|port| tls.handshakes().count(port, outcome)).sum::<u64>()
+            };
+            (outcome.label(), tls.map_or(0, on))
+        };
+        page.counters(&all::TLS_HANDSHAKES, Outcome::ALL.into_iter().map(handshakes))?;
+        page.gauge(&all::TLS_NOT_AFTER, tls.map_or(0, Tls::not_after))?;
+        page.counter(&all::TLS_RELOAD_FAILURES, tls.map_or(0, Tls::reload_failures))
     }
 
     fn streams(&self, page: &mut Page<'_>) -> fmt::Result {

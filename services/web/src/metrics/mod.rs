@@ -19,6 +19,7 @@ mod process;
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 use tripod_gateway::Gateway;
+use tripod_tls::Tls;
 
 pub use catalogue::{Kind, METRICS, Metric};
 use census::Census;
@@ -29,7 +30,7 @@ use process::Process;
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Every metric of this node. Takes half a second at most: one of them is whether the cluster answers.
-pub(crate) async fn page(gateway: &Gateway) -> String {
+pub(crate) async fn page(gateway: &Gateway, tls: Option<Tls>) -> String {
     let figures = Figures {
         ready: gateway.readiness().await.is_ready(),
         status: gateway.admin().status(),
@@ -41,6 +42,7 @@ pub(crate) async fn page(gateway: &Gateway) -> String {
         connections: gateway.connections().clone(),
         memory: gateway.memory().clone(),
         streams: gateway.streams().clone(),
+        tls,
         census: Census::take(gateway).await,
         process: Process::look(),
     };

@@ -48,7 +48,7 @@ async fn full_page() -> String {
         heard: vec![(NodeId(2), Duration::from_millis(1500))],
         ..Measures::default()
     });
-    page(&gateway).await
+    page(&gateway, None).await
 }
 
 #[test]
@@ -113,7 +113,7 @@ async fn labels_are_those_of_the_catalogue_and_values_are_those_of_the_node() {
 async fn a_session_counts_until_it_is_closed() {
     let (gateway, backend) = Gateway::in_memory();
     let shown = async || {
-        let page = page(&gateway).await;
+        let page = page(&gateway, None).await;
         let line = page.lines().find_map(|line| line.strip_prefix("tripod_sessions "));
         line.and_then(|value| value.parse::<u64>().ok())
     };

@@ -9,6 +9,7 @@ mod mars;
 mod members;
 mod scheduler;
 mod state;
+mod tls;
 
 use super::row::Mutant;
 
@@ -23,6 +24,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Mutant> {
         scheduler::ROWS,
         clusters::ROWS,
         mars::ROWS,
+        tls::ROWS,
     ]
     .into_iter()
     .flatten()

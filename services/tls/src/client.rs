@@ -1,0 +1,152 @@
+//! The connecting side.
+
+use std::io;
+use std::sync::Arc;
+
+use rustls::client::Resumption;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::sign::SingleCertAndKey;
+use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::error::Elapsed;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+use crate::chain::{Chain, Side, Whose};
+use crate::limits::HANDSHAKE_TIME;
+use crate::material::Material;
+use crate::outcome::{Outcome, Refused};
+use crate::port::Port;
+use crate::presented::is_of_host;
+use crate::rewound::Rewound;
+use crate::tls::Tls;
+
+/// A protected connection to a node.
+pub type ClientStream<S> = tokio_rustls::client::TlsStream<S>;
+
+/// Protects connections to ports of nodes. Clones are the same.
+#[derive(Debug, Clone)]
+pub struct ClientTls {
+    tls: Tls,
+    port: Port,
+}
+
+impl ClientTls {
+    /// For connections to that port of nodes.
+    #[must_use]
+    pub fn new(tls: &Tls, port: Port) -> Self {
+        Self { tls: tls.clone(), port }
+    }
+
+    /// Makes the handshake on a connection to `host`, a DNS name or an address, with what is current now. The server must
+    /// be a node of this cluster, and its certificate one of that host.
+    ///
+    /// # Errors
+    /// The server does not hold, or the handshake took longer than [`HANDSHAKE_TIME`]. That the server refuses this side
+    /// shows when it is read from for the first time.
+    pub async fn connect<S>(&self, stream: S, host: &str) -> io::Result<ClientStream<S>>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let unnamed =
+            |_| io::Error::new(io::ErrorKind::InvalidInput, format!("{host} is no host of a certificate"));
+        let name = ServerName::try_from(host.to_owned()).map_err(unnamed)?;
+        let config = self.config(host).map_err(io::Error::other)?;
+        let late =
+            |_| io::Error::new(io::ErrorKind::TimedOut, format!("no handshake within {HANDSHAKE_TIME:?}"));
+        let stream = timeout(HANDSHAKE_TIME, TlsConnector::from(config).connect(name, stream))
+            .await
+            .map_err(late)??;
+        if stream.get_ref().1.alpn_protocol() != Some(self.port.protocol()) {
+            let text = format!("{host} does not speak the protocol that is expected there (ALPN)");
+            return Err(Refused::new(Outcome::BadAlpn, text).into());
+        }
+        Ok(stream)
+    }
+
+    /// [`Self::connect`] to a server that begins at once when the handshake is over, as those of HTTP/2 do: and waits until
+    /// it has begun. So that it refuses this side shows here, where nothing was asked of it.
+    ///
+    /// # Errors
+    /// Those of [`Self::connect`], and the server's refusal.
+    pub async fn connect_and_hear<S>(&self, stream: S, host: &str) -> io::Result<Rewound<ClientStream<S>>>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let stream = self.connect(stream, host).await?;
+        timeout(HANDSHAKE_TIME, Rewound::when_heard(stream)).await.map_err(late)?
+    }
+
+    fn config(&self, host: &str) -> Result<Arc<ClientConfig>, Error> {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let material = self.tls.current();
+        let own = Arc::new(SingleCertAndKey::from(Arc::clone(&material.own)));
+        let verifier = Arc::new(Verifier { material, host: host.to_owned() });
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier)
+            .with_client_cert_resolver(own);
+        config.alpn_protocols = vec![self.port.protocol().to_vec()];
+        config.resumption = Resumption::disabled();
+        Ok(Arc::new(config))
+    }
+}
+
+fn late(_: Elapsed) -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, format!("no handshake within {HANDSHAKE_TIME:?}"))
+}
+
+/// Judges one server.
+#[derive(Debug)]
+struct Verifier {
+    material: Arc<Material>,
+    host: String,
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let chain = Chain { leaf: end_entity, between: intermediates };
+        let identity =
+            self.material.judge().identity(chain, &self.material.node_roots, Side::Server, Whose::Node)?;
+        if !is_of_host(end_entity, &self.host) {
+            let text =
+                format!("the server's certificate, of {}, is not one of host {}", identity.kind, self.host);
+            return Err(Refused::new(Outcome::BadName, text).into());
+        }
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = rustls::crypto::aws_lc_rs::default_provider().signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, certificate, signed, &algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = rustls::crypto::aws_lc_rs::default_provider().signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, certificate, signed, &algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        rustls::crypto::aws_lc_rs::default_provider().signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,9 @@
+//! Handshakes over lines in memory, with certificates that are made for each test.
+//!
+//! Numbers as in `s20` are those of the table of attacks on connections.
+
+mod clients;
+mod files;
+mod reload;
+mod servers;
+mod support;

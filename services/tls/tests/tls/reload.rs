@@ -1,0 +1,39 @@
+//! Files are replaced while connections come.
+
+use tripod_proto::code::Code;
+use tripod_tls::{ClientTls, Mode, Port, ServerTls};
+
+use crate::support::{Wanted, World, connect, put, put_pair};
+
+#[tokio::test]
+async fn s24_new_certificates_are_taken_and_bad_ones_are_not() {
+    let world = World::new();
+    let tls = world.node_tls();
+    let server = ServerTls::new(&tls, Port::Client, Mode::Strict).unwrap();
+    let client = ClientTls::new(&world.operator_tls(), Port::Client);
+    let works = async || {
+        let ((served, _), asked) = connect(&server, &client).await;
+        served.and(asked).is_ok()
+    };
+    assert_eq!(tls.reload(), Ok(false), "nothing is new");
+    for serial in 10..30 {
+        put_pair(world.node.path(), &world.nodes.sign(&Wanted { serial, ..Wanted::node("n1") }));
+        assert_eq!(tls.reload(), Ok(true));
+        assert_eq!(tls.serial(), format!("{serial:02x}"));
+        assert!(works().await);
+    }
+    let last = tls.serial();
+    let good = world.nodes.sign(&Wanted { serial: 40, ..Wanted::node("n1") });
+    // Half of a pair, as it stands there between two writes.
+    put(world.node.path(), "tls.crt", &good.pem);
+    assert_eq!(tls.reload().map_err(|fault| fault.code()), Err(Code::TlsFile));
+    put_pair(world.node.path(), &world.nodes.sign(&Wanted { until: -60, ..Wanted::node("n1") }));
+    assert_eq!(tls.reload().map_err(|fault| fault.code()), Err(Code::TlsExpired));
+    put_pair(world.node.path(), &world.nodes.sign(&Wanted::node("n2")));
+    assert_eq!(tls.reload().map_err(|fault| fault.code()), Err(Code::TlsFile), "another node's");
+    assert_eq!((tls.reload_failures(), tls.serial()), (3, last));
+    assert!(works().await, "the last good one is used on");
+    put_pair(world.node.path(), &good);
+    assert_eq!((tls.reload(), tls.serial()), (Ok(true), "28".to_owned()));
+    assert!(works().await);
+}

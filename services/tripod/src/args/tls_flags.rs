@@ -1,0 +1,157 @@
+//! The flags of a node by which its connections are protected.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use tripod_proto::code::Code;
+use tripod_tls::{ClientTls, Mode, PeerTls, Port, ServerTls, Tls};
+
+use crate::failure::Failure;
+
+/// Flags of TLS.
+#[derive(Debug, Args)]
+pub(crate) struct TlsFlags {
+    /// Directory of this node's certificate, key and roots: tls.crt, tls.key, ca.crt, and where clients have an issuer of
+    /// their own client-ca.crt; `tripod pki --help` makes them. New files are taken within a minute, or on SIGHUP
+    /// [default: none, and every port is in plain text]
+    #[arg(long, value_name = "DIR")]
+    tls_dir: Option<PathBuf>,
+
+    /// What the peer port takes: off (plain text), permissive (TLS, and plain text from nodes that do not know it yet), or
+    /// strict (TLS) [default: strict with --tls-dir, else off]
+    #[arg(long, value_name = "MODE")]
+    peer_tls: Option<Mode>,
+
+    /// The same for the client port and the job ports
+    #[arg(long, value_name = "MODE")]
+    client_tls: Option<Mode>,
+
+    /// The same for the http port, which asks for no certificate and judges one that it is shown
+    #[arg(long, value_name = "MODE")]
+    http_tls: Option<Mode>,
+
+    /// The oldest version of TLS that clients may speak
+    #[arg(long, value_enum, value_name = "VERSION", default_value_t)]
+    tls_min: TlsMin,
+}
+
+/// Versions of TLS.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TlsMin {
+    #[value(name = "1.2")]
+    Older,
+    #[default]
+    #[value(name = "1.3")]
+    Newest,
+}
+
+/// How the ports of a node are protected.
+#[derive(Debug, Clone)]
+pub(crate) struct NodeTls {
+    pub(crate) tls: Tls,
+    pub(crate) peer: Option<PeerTls>,
+    pub(crate) client: Option<ServerTls>,
+    pub(crate) http: Option<ServerTls>,
+    /// How it is a client of other nodes.
+    pub(crate) as_client: Option<ClientTls>,
+}
+
+impl TlsFlags {
+    /// What the flags ask for; `None`: plain text everywhere.
+    ///
+    /// # Errors
+    /// A mode needs files that are not named, or files cannot be used.
+    pub(crate) fn read(&self) -> Result<Option<NodeTls>, Failure> {
+        self.check()?;
+        let Some(directory) = &self.tls_dir else { return Ok(None) };
+        let [peer, client, http] = self.modes();
+        let tls = Tls::read(directory).map_err(|fault| Failure::told(Code::TlsFile, fault.to_string()))?;
+        if !matches!(tls.identity().kind, tripod_identity::Kind::Node(_)) {
+            let text = format!(
+                "{} has the certificate of {}, which is not a node; next: `tripod pki node NAME`",
+                directory.display(),
+                tls.identity()
+            );
+            return Err(Failure::new(Code::TlsFile, text));
+        }
+        let server = |port, mode| {
+            let server = ServerTls::new(&tls, port, mode);
+            server.map(|server| if self.tls_min == TlsMin::Older { server.also_older() } else { server })
+        };
+        Ok(Some(NodeTls {
+            peer: PeerTls::new(&tls, peer),
+            client: server(Port::Client, client),
+            http: server(Port::Http, http),
+            as_client: (client == Mode::Strict).then(|| ClientTls::new(&tls, Port::Client)),
+            tls,
+        }))
+    }
+
+    fn modes(&self) -> [Mode; 3] {
+        let usual = if self.tls_dir.is_some() { Mode::Strict } else { Mode::Off };
+        [self.peer_tls, self.client_tls, self.http_tls].map(|mode| mode.unwrap_or(usual))
+    }
+
+    /// Looks at the flags alone.
+    ///
+    /// # Errors
+    /// A mode needs files, and none are named.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        if self.tls_dir.is_some() || self.modes() == [Mode::Off; 3] {
+            return Ok(());
+        }
+        let text = "--peer-tls, --client-tls and --http-tls say what is protected, and --tls-dir by which files: give \
+                    that, too";
+        Err(Failure::new(Code::FlagsConflict, text))
+    }
+
+    /// Whether clients must use TLS.
+    pub(crate) fn is_strict_for_clients(&self) -> bool {
+        self.modes()[1] == Mode::Strict
+    }
+}
+
+impl NodeTls {
+    /// From now on this process is a client of nodes as it is a node.
+    pub(crate) fn protect_this_process(&self) {
+        if let Some(tls) = &self.as_client {
+            tripod_dial::protect(tls.clone());
+        }
+    }
+}
+
+/// From now on this process shows nodes the certificate of that directory, and speaks to no node in plain text.
+pub(crate) fn protect_client(directory: &std::path::Path) -> Result<Tls, Failure> {
+    let tls = Tls::read(directory).map_err(|fault| Failure::told(Code::TlsFile, fault.to_string()))?;
+    tripod_dial::protect(ClientTls::new(&tls, Port::Client));
+    Ok(tls)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        tls: TlsFlags,
+    }
+
+    fn read(flags: &[&str]) -> Result<Option<NodeTls>, Failure> {
+        Line::try_parse_from(["node"].iter().chain(flags)).expect("well-formed").tls.read()
+    }
+
+    #[test]
+    fn nothing_is_protected_unless_that_is_asked_for() {
+        assert!(read(&[]).expect("legal").is_none());
+        assert!(read(&["--peer-tls=off", "--client-tls=off"]).expect("legal").is_none());
+        for flag in ["--peer-tls=strict", "--client-tls=permissive", "--http-tls=strict"] {
+            assert_eq!(read(&[flag]).expect_err("refused").code(), Code::FlagsConflict);
+        }
+        assert_eq!(read(&["--tls-dir=/nowhere"]).expect_err("refused").code(), Code::TlsFile);
+        assert!(Line::try_parse_from(["node", "--peer-tls=on"]).is_err());
+        assert!(Line::try_parse_from(["node", "--tls-min=1.1"]).is_err());
+    }
+}

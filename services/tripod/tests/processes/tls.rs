@@ -1,0 +1,268 @@
+//! Nodes that use TLS, with certificates that `tripod pki` makes. Each node has a loopback address of its own, so that a
+//! certificate says at which host it is. Numbers as in `s20` are those of the table of attacks on connections.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+use tripod_processes::cluster::ReservedPorts;
+use tripod_wait::until_blocking;
+
+use crate::support::{kill_by, reserve_ports, send, stderr, tripod};
+
+const NODES: [usize; 3] = [1, 2, 3];
+
+/// Three nodes, the issuers of their cluster, and an operator.
+struct Site<'a> {
+    ports: &'a ReservedPorts,
+    place: &'a Path,
+    nodes: [Option<Child>; 3],
+}
+
+fn ok(command: &mut Command) -> Output {
+    let output = command.output().expect("runs");
+    assert!(output.status.success(), "{command:?}: {}", stderr(&output));
+    output
+}
+
+impl<'a> Site<'a> {
+    /// Makes certificates. No node is started.
+    fn new(ports: &'a ReservedPorts, place: &'a Path) -> Self {
+        let site = Self { ports, place, nodes: [None, None, None] };
+        site.pki(&["init", "ca", "--cluster", "prod"]);
+        for node in NODES {
+            site.certify(node, &format!("n{node}"));
+        }
+        site.pki(&["operator", "ann", "--ca", "ca", "--out", "ann"]);
+        site.pki(&["init", "ca-of-others", "--cluster", "prod"]);
+        site.pki(&["operator", "eve", "--ca", "ca-of-others", "--out", "eve"]);
+        // One who believes our nodes, and has a certificate of somebody else's issuer.
+        fs::copy(site.file("ann/ca.crt"), site.file("eve/ca.crt")).expect("copied");
+        site
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.place.join(name)
+    }
+
+    fn pki(&self, arguments: &[&str]) {
+        ok(tripod().arg("pki").args(arguments).current_dir(self.place));
+    }
+
+    /// Makes a certificate of a node, or makes it anew.
+    fn certify(&self, node: usize, out: &str) {
+        let (name, host) = (format!("n{node}"), Self::host(node));
+        self.pki(&["node", &name, "--ca", "ca", "--host", &host, "--out", out]);
+    }
+
+    fn host(node: usize) -> String {
+        format!("127.0.0.{node}")
+    }
+
+    fn address(&self, node: usize, offset: u16) -> String {
+        format!("{}:{}", Self::host(node), self.ports.first() + offset)
+    }
+
+    fn log(&self, node: usize) -> String {
+        fs::read_to_string(self.file(&format!("log-{node}"))).unwrap_or_default()
+    }
+
+    /// Starts a node with these flags, and the certificate of a directory.
+    fn start(&mut self, node: usize, flags: &[&str]) {
+        let initial = NODES.map(|node| format!("{node}={}", self.address(node, 100))).join(",");
+        let jobs = self.ports.first() + 300;
+        let log =
+            File::options().append(true).create(true).open(self.file(&format!("log-{node}"))).expect("made");
+        let child = tripod()
+            .args(["server", "--node", &node.to_string(), "--initial", &initial, "--exit-with-parent"])
+            .args(["--data", &format!("data-{node}"), "--job-ports", &format!("{jobs}-{}", jobs + 9)])
+            .args(["--client", &self.address(node, 0), "--peer", &self.address(node, 100)])
+            .args(["--http", &self.address(node, 200)])
+            .args(flags)
+            .current_dir(self.place)
+            .stdin(Stdio::piped())
+            .stderr(log)
+            .spawn()
+            .expect("starts");
+        self.nodes[node - 1] = Some(child);
+    }
+
+    fn start_strict(&mut self) {
+        for node in NODES {
+            self.start(node, &["--tls-dir", &format!("n{node}")]);
+        }
+    }
+
+    fn kill(&mut self, node: usize) {
+        let mut child = self.nodes[node - 1].take().expect("it runs");
+        kill_by(child.id());
+        child.wait().expect("waited");
+    }
+
+    /// A command about the cluster, with the certificate of a directory or in plain text.
+    fn run(&self, directory: Option<&str>, arguments: &[&str]) -> Output {
+        let endpoints = NODES.map(|node| self.address(node, 0)).join(",");
+        let mut command = tripod();
+        command.args(arguments).env("TRIPOD_ENDPOINTS", endpoints).current_dir(self.place);
+        if let Some(directory) = directory {
+            command.env("TRIPOD_TLS_DIR", directory);
+        }
+        command.output().expect("runs")
+    }
+
+    /// Writes a key, as soon as that can be done, and reads it again.
+    fn works(&self, directory: Option<&str>, value: &str) {
+        until_blocking(format!("a write of {value}"), || {
+            let put = self.run(directory, &["kv", "put", "key", value]);
+            put.status.success().then_some(()).ok_or_else(|| stderr(&put)).ok()
+        });
+        let got = self.run(directory, &["kv", "get", "key"]);
+        assert_eq!(String::from_utf8_lossy(&got.stdout).trim(), value, "{}", stderr(&got));
+    }
+
+    fn leader(&self) -> usize {
+        until_blocking("a leader", || {
+            let output = self.run(Some("ann"), &["member", "list", "-o", "json"]);
+            let list: Value = serde_json::from_slice(&output.stdout).ok()?;
+            usize::try_from(list["leader"].as_u64()?).ok()
+        })
+    }
+
+    /// Waits until the log of a node says all of this in one line.
+    fn says(&self, node: usize, words: &[&str]) {
+        until_blocking(format!("node {node} to say {words:?}"), || {
+            let log = self.log(node);
+            let says = |line: &str| words.iter().all(|word| line.contains(word));
+            log.lines().any(says).then_some(())
+        });
+    }
+}
+
+impl Drop for Site<'_> {
+    fn drop(&mut self) {
+        for child in self.nodes.iter_mut().flatten() {
+            kill_by(child.id());
+            // There is nobody to tell when even this fails.
+            let _ = child.wait();
+        }
+    }
+}
+
+/// What `openssl` makes of a client port.
+fn openssl(site: &Site<'_>, arguments: &[&str]) -> Option<Output> {
+    let run = Command::new("openssl")
+        .args(["s_client", "-connect", &site.address(1, 0), "-CAfile", "ann/ca.crt", "-verify_return_error"])
+        .args(["-alpn", "h2"])
+        .args(arguments)
+        .current_dir(site.place)
+        .stdin(Stdio::null())
+        .output();
+    run.ok()
+}
+
+#[test]
+fn s20_s21_strict_nodes_serve_an_operator_and_nobody_else_and_survive_their_leader() {
+    let (place, ports) = (tempfile::tempdir().expect("a directory"), reserve_ports());
+    let mut site = Site::new(&ports, place.path());
+    site.start_strict();
+    site.works(Some("ann"), "first");
+
+    let plain = site.run(None, &["kv", "get", "key", "--timeout", "2"]);
+    assert_eq!(plain.status.code(), Some(3), "{}", stderr(&plain));
+    site.says(1, &["code=T1515", "outcome=\"plain\"", "port=\"client\""]);
+    let stranger = site.run(Some("eve"), &["kv", "get", "key", "--timeout", "2"]);
+    let told = stderr(&stranger);
+    assert!(
+        told.contains("error: T1513 tls-refused: ") && told.contains("no root that it believes"),
+        "{told}"
+    );
+    assert_eq!(stranger.status.code(), Some(3));
+    site.says(1, &["code=T1515", "outcome=\"unknown_ca\""]);
+    // Whoever does not believe the nodes does not speak to them.
+    site.pki(&["operator", "eve", "--ca", "ca-of-others", "--out", "mallory"]);
+    let told = stderr(&site.run(Some("mallory"), &["kv", "get", "key", "--timeout", "2"]));
+    assert!(told.contains("not signed by a root of ca.crt"), "{told}");
+
+    if let Some(older) = openssl(&site, &["-tls1_2"]) {
+        assert!(!older.status.success(), "{}", String::from_utf8_lossy(&older.stdout));
+        let known =
+            openssl(&site, &["-tls1_3", "-cert", "ann/tls.crt", "-key", "ann/tls.key"]).expect("there");
+        let shown = String::from_utf8_lossy(&known.stdout);
+        assert!(
+            shown.contains("ALPN protocol: h2") && shown.contains("Verify return code: 0 (ok)"),
+            "{shown}"
+        );
+    }
+
+    let leader = site.leader();
+    site.kill(leader);
+    site.works(Some("ann"), "second");
+}
+
+#[test]
+fn s22_a_node_with_the_certificate_of_another_one_takes_no_part() {
+    let (place, ports) = (tempfile::tempdir().expect("a directory"), reserve_ports());
+    let mut site = Site::new(&ports, place.path());
+    site.start_strict();
+    site.works(Some("ann"), "first");
+    site.kill(3);
+    // A stolen certificate of node 2, at the place of node 3.
+    site.start(3, &["--tls-dir", "n2"]);
+    site.says(1, &["code=T1513", "certificate of node n2", "not one of host 127.0.0.3"]);
+    site.works(Some("ann"), "second");
+    site.kill(3);
+    site.start(3, &["--tls-dir", "n3"]);
+    // The other one is needed no more.
+    site.kill(2);
+    site.works(Some("ann"), "third");
+}
+
+#[test]
+fn s24_certificates_are_replaced_while_nodes_serve_and_bad_ones_are_not_taken() {
+    let (place, ports) = (tempfile::tempdir().expect("a directory"), reserve_ports());
+    let mut site = Site::new(&ports, place.path());
+    site.start_strict();
+    site.works(Some("ann"), "first");
+    let hang_up = |site: &Site<'_>, node: usize| {
+        send(site.nodes[node - 1].as_ref().expect("it runs").id(), Signal::SIGHUP);
+    };
+    for node in NODES {
+        site.certify(node, &format!("n{node}"));
+        hang_up(&site, node);
+        site.says(node, &["new certificates taken", "serial="]);
+        site.works(Some("ann"), &format!("with {node}"));
+    }
+    fs::copy(site.file("n2/tls.key"), site.file("n1/tls.key")).expect("copied");
+    hang_up(&site, 1);
+    site.says(1, &["code=T1514", "is not the key of"]);
+    site.works(Some("ann"), "last");
+}
+
+#[test]
+fn s50_a_cluster_goes_from_plain_text_to_tls_node_by_node() {
+    let (place, ports) = (tempfile::tempdir().expect("a directory"), reserve_ports());
+    let mut site = Site::new(&ports, place.path());
+    for node in NODES {
+        site.start(node, &[]);
+    }
+    site.works(None, "plain");
+    for mode in ["permissive", "strict"] {
+        for node in NODES {
+            site.kill(node);
+            let modes = ["--peer-tls", "--client-tls", "--http-tls"].map(|flag| format!("{flag}={mode}"));
+            let directory = format!("n{node}");
+            let mut flags = vec!["--tls-dir", &directory];
+            flags.extend(modes.iter().map(String::as_str));
+            site.start(node, &flags);
+            // Whoever speaks plain text is served until no node takes it any more, and whoever speaks TLS by those that do.
+            if mode == "permissive" {
+                site.works(None, &format!("plain {node}"));
+            }
+            site.works(Some("ann"), &format!("{mode} {node}"));
+        }
+    }
+    let plain = site.run(None, &["kv", "get", "key", "--timeout", "2"]);
+    assert_eq!(plain.status.code(), Some(3), "{}", stderr(&plain));
+}
