@@ -81,6 +81,13 @@ const OURS: &[Ours] = &[
         because: "who somebody is says nothing of what that one may do",
     },
     Ours {
+        package: "tripod-gate",
+        may: &["tripod-identity"],
+        // Its list of RPCs is compared with the messages.
+        dev: &["tripod-proto"],
+        because: "who may call what is a table, whatever the calls mean",
+    },
+    Ours {
         package: "tripod-raft",
         may: &["tripod-backoff", "tripod-dial", "tripod-local", "tripod-proto", "tripod-state"],
         dev: &[],
