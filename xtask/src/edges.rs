@@ -69,6 +69,12 @@ const OURS: &[Ours] = &[
         because: "whose a file or a socket is knows nothing of what it is for",
     },
     Ours {
+        package: "tripod-audit",
+        may: &["tripod-local"],
+        dev: &[],
+        because: "how lines prove each other is the same whatever is written down",
+    },
+    Ours {
         package: "tripod-backoff",
         may: &[],
         dev: &[],
@@ -358,6 +364,7 @@ const THEIRS: &[Theirs] = &[
 
 /// Who knows no message.
 const WIRELESS: &[&str] = &[
+    "tripod-audit",
     "tripod-backoff",
     "tripod-checkers",
     "tripod-echo",
