@@ -72,6 +72,12 @@ const OURS: &[Ours] = &[
         because: "whose a file or a socket is knows nothing of what it is for",
     },
     Ours {
+        package: "tripod-audit",
+        may: &["tripod-local"],
+        dev: &[],
+        because: "how lines prove each other is the same whatever is written down",
+    },
+    Ours {
         package: "tripod-backoff",
         may: &[],
         dev: &[],
@@ -88,6 +94,13 @@ const OURS: &[Ours] = &[
         may: &["tripod-identity", "tripod-proto"],
         dev: &[],
         because: "how bytes are protected, and whom a certificate names, knows nothing of what they say",
+    },
+    Ours {
+        package: "tripod-gate",
+        may: &["tripod-identity"],
+        // Its list of RPCs is compared with the messages.
+        dev: &["tripod-proto"],
+        because: "who may call what is a table, whatever the calls mean",
     },
     Ours {
         package: "tripod-raft",
@@ -375,6 +388,7 @@ const THEIRS: &[Theirs] = &[
 
 /// Who knows no message.
 const WIRELESS: &[&str] = &[
+    "tripod-audit",
     "tripod-backoff",
     "tripod-checkers",
     "tripod-echo",

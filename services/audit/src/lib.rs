@@ -1,0 +1,42 @@
+//! Who did what: lines of JSON, each of which has the SHA-256 of the line before, in files of bounded size.
+//!
+//! ```text
+//! {"seq":17,"prev":"4f…","at_ms":1790000000000,"node":"n1","who":"operator/alice","kind":"operator","how":"cert", ...}
+//! ```
+//!
+//! A line that is taken out, added, moved or changed is found by whoever has the files ([`verify`]), unless it and all lines
+//! behind it were written anew; so whoever must prove more keeps a line elsewhere now and then. A file ends where its process
+//! ended: that lines are missing at the end can be seen only by such a line.
+//!
+//! # What this crate does not know
+//!
+//! * What is worth a line, and who waits for it. No clock: the time is said with each record.
+//! * Threads. [`Log::append`] writes, [`Log::sync`] makes it durable; both belong on no worker of a runtime.
+//!
+//! # Invariants
+//!
+//! * A line is written whole or taken back. What a process left unfinished when it ended is cut off, and the next line says so.
+//! * No text in a line is longer than its bound, and no byte of it is one of control.
+//! * At most so many files of so many bytes, for their user only.
+//!
+//! # Modules
+//!
+//! | module | holds |
+//! |---|---|
+//! | `record` | what a line says |
+//! | `line` | a line with its number and the hash of the one before |
+//! | `log` | the files |
+//! | `names` | which file is which |
+//! | `verify` | whether lines follow from each other |
+
+mod line;
+mod log;
+mod names;
+mod record;
+mod verify;
+
+pub use line::{Hash, LINE_BYTES_MAX};
+pub use log::{Limits, Log, OpenError};
+pub use names::files;
+pub use record::{Change, How, Outcome, Record, TEXT_BYTES_MAX, Text};
+pub use verify::{PROBLEMS_MAX, Problem, Verified, What, verify};
