@@ -2,9 +2,6 @@
 
 use std::fmt;
 
-/// How much earlier some peers of a node hear of it than others, in milliseconds: some of the slowest ways there and back.
-pub(crate) const HELD_APART_MS: u64 = 100;
-
 /// Whom a fault hits, decided when it happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Victim {
@@ -38,9 +35,6 @@ pub(crate) enum Fault {
     ClientsSee(Victim),
     /// Messages to and from a node are kept back, and all come when it is over: a node that stood still.
     Hold(Victim),
-    /// Messages between a node and the others are kept back, and clients reach it. Those of half of the others, none of which
-    /// leads, come [`HELD_APART_MS`] before the rest: a leader that was replaced hears of it from nobody who was elected.
-    HoldPeers(Victim),
     /// Messages to and from a node take so many milliseconds.
     Slow(Victim, u64),
     /// Of a thousand messages between nodes so many are lost, and with each the connection.
@@ -64,7 +58,6 @@ impl Fault {
             Self::Split => "partition-split",
             Self::ClientsSee(_) => "partition-clients",
             Self::Hold(_) => "hold",
-            Self::HoldPeers(_) => "hold-peers",
             Self::Slow(..) => "slow-link",
             Self::Lossy(_) => "loss",
             Self::SlowDisk(_, ms) if ms >= 800 => "stalled-disk",
@@ -95,7 +88,6 @@ impl Fault {
             | Self::Bridge(victim)
             | Self::ClientsSee(victim)
             | Self::Hold(victim)
-            | Self::HoldPeers(victim)
             | Self::Slow(victim, _)
             | Self::SlowDisk(victim, _)
             | Self::ClockJump(victim, _) => Some(victim),

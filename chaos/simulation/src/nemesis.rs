@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use turmoil::Sim;
 
-use super::fault::{Fault, HELD_APART_MS, Victim};
+use super::fault::{Fault, Victim};
 use super::node::Site;
 use super::observation::SimTime;
 use super::plan::{Plan, Planned};
@@ -35,8 +35,6 @@ struct Present {
     /// Whom it hit, by place.
     hit: usize,
     recorded: OpenFault,
-    /// Whether a part of it is over already.
-    is_ending: bool,
 }
 
 impl Nemesis {
@@ -68,9 +66,6 @@ impl Nemesis {
             let present = self.present.remove(place);
             self.undo(sim, at, present);
         }
-        for place in 0..self.present.len() {
-            self.end_in_part(sim, at, place);
-        }
         while self.coming.last().is_some_and(|planned| planned.from <= at) {
             let planned = self.coming.pop().expect("it was just seen");
             self.begin(sim, at, planned);
@@ -97,12 +92,12 @@ impl Nemesis {
             Fault::ClockJump(_, ms) => self.sites[hit].set_clock_off(ms),
             _ => self.cut(sim, fault, hit),
         }
-        self.present.push(Present { planned, hit, recorded, is_ending: false });
+        self.present.push(Present { planned, hit, recorded });
         self.tell_silences();
     }
 
     fn undo(&mut self, sim: &mut Sim<'_>, at: SimTime, present: Present) {
-        let Present { planned, hit, recorded, .. } = present;
+        let Present { planned, hit, recorded } = present;
         self.witness.note(at, "fault", format_args!("over: {}", planned.fault));
         recorded.heal(micros(at));
         match planned.fault {
@@ -116,29 +111,15 @@ impl Nemesis {
         self.tell_silences();
     }
 
-    /// Ends a part of a fault whose parts end one after the other.
-    fn end_in_part(&mut self, sim: &Sim<'_>, at: SimTime, place: usize) {
-        let Present { planned, hit, is_ending, .. } = &mut self.present[place];
-        let is_due = planned.until.0.saturating_sub(HELD_APART_MS) <= at.0;
-        if !matches!(planned.fault, Fault::HoldPeers(_)) || *is_ending || !is_due {
-            return;
-        }
-        *is_ending = true;
-        let hit = *hit;
-        let others =
-            self.sites.iter().enumerate().filter(|(place, site)| *place != hit && site.running().is_some());
-        let others: Vec<&Arc<Site>> = others.map(|(_, site)| site).collect();
-        // With that node they are a majority.
-        let some = others.len().div_ceil(2);
-        for other in others.into_iter().filter(|site| !leads(site)).take(some) {
-            sim.release(self.sites[hit].name.as_str(), other.name.as_str());
-        }
-    }
-
     fn place(&self, victim: Victim) -> usize {
         match victim {
             Victim::Node(place) => place,
-            Victim::Leader => self.sites.iter().position(leads).unwrap_or(0),
+            Victim::Leader => {
+                let leads = |site: &Arc<Site>| {
+                    site.running().is_some_and(|running| running.leadership().leader == Some(running.node))
+                };
+                self.sites.iter().position(leads).unwrap_or(0)
+            }
         }
     }
 
@@ -251,7 +232,6 @@ impl Nemesis {
                     others().for_each(|other| sim.partition(client.as_str(), other));
                 }
             }
-            Fault::HoldPeers(_) => others().for_each(|other| sim.hold(name, other)),
             Fault::Hold(_) => {
                 let clients = self.clients.iter().map(String::as_str);
                 others().chain(clients).for_each(|other| sim.hold(name, other));
@@ -282,11 +262,6 @@ impl Nemesis {
         }
         self.dark.iter().for_each(|place| self.darken(sim, *place));
     }
-}
-
-/// Whether the node of a site leads, as it believes itself.
-fn leads(site: &Arc<Site>) -> bool {
-    site.running().is_some_and(|running| running.leadership().leader == Some(running.node))
 }
 
 /// Cuts the first half of the hosts, the smaller one, from the others.

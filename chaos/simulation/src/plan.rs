@@ -107,8 +107,7 @@ fn network_fault(dice: &mut StdRng, nodes: usize) -> (Fault, u64) {
         9..=10 => Fault::Bridge(whom),
         11..=12 => Fault::Split,
         13 => Fault::ClientsSee(whom),
-        14 => Fault::Hold(whom),
-        15 => Fault::HoldPeers(whom),
+        14..=15 => Fault::Hold(whom),
         16..=17 => Fault::Slow(whom, dice.random_range(20..300)),
         _ => Fault::Lossy(dice.random_range(1..20)),
     };
@@ -164,7 +163,7 @@ mod tests {
             .flat_map(|seed| Plan::new(seed, END).faults)
             .map(|planned| planned.fault.kind())
             .collect();
-        assert_eq!(kinds.len(), 15, "{kinds:?}");
+        assert_eq!(kinds.len(), 14, "{kinds:?}");
         assert!((0..100).any(|seed| Plan::new(seed, END).nodes == 5));
     }
 }

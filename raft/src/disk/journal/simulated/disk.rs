@@ -216,7 +216,8 @@ impl SimulatedDisk {
     }
 
     /// From now on the vote that was found at the start is told to leaders that ask for the one that is held.
-    pub fn set_stale_votes(&self, stale: bool) {
+    #[cfg(test)]
+    pub(crate) fn set_stale_votes(&self, stale: bool) {
         self.inner.lock().stale_votes = stale;
     }
 
