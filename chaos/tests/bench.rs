@@ -111,7 +111,7 @@ fn a_gang_behind_played_agents_passes_every_step_also_when_the_leader_dies_in_it
     let beats = row(calm, "heartbeats, p99")[1].rsplit_once(" of ").unwrap().1.parse::<u64>().unwrap();
     assert!(beats > 0, "{section}");
     // The second heartbeats of those agents that begin first.
-    let told = row(calm, "heartbeats, as they were told")[1];
+    let told = &row(calm, "heartbeats, as they were told")[1];
     assert!(told.contains(" words, ") && !told.starts_with("0 in"), "{section}");
 }
 

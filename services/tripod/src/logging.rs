@@ -69,6 +69,9 @@ where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer).with_ansi(colours);
+    // A line that cannot be written is lost. To say so where nobody reads any more would end this process with a panic, such
+    // as an agent whose launcher was killed.
+    let lines = lines.log_internal_errors(false);
     match format {
         LogFormat::Text => {
             let format = format::format().with_ansi(colours);

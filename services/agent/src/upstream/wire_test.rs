@@ -119,7 +119,7 @@ async fn a_call_that_is_given_up_is_taken_back() {
     })
     .await;
     let message = Bytes::from_static(b"unwanted");
-    let given_up = tokio::time::timeout(Duration::from_millis(100), wire.send(request(&message))).await;
+    let given_up = timeout(Duration::from_millis(100), wire.send(request(&message))).await;
     assert!(given_up.is_err(), "it is not answered");
     tripod_wait::within("the node to hear", node).await.expect("no panic");
 }

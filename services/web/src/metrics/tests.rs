@@ -135,7 +135,7 @@ async fn a_session_counts_until_it_is_closed() {
 fn nothing_is_labelled_by_what_users_name() {
     for metric in METRICS {
         assert!(
-            matches!(metric.label, None | Some("direction" | "peer" | "reason" | "state")),
+            matches!(metric.label, None | Some("direction" | "outcome" | "peer" | "reason" | "state")),
             "{}",
             metric.name
         );

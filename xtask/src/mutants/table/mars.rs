@@ -79,8 +79,8 @@ pub(super) const ROWS: &[Mutant] = &[
     Mutant {
         name: "part-at-a-wrong-place",
         promise: "A graph that is too large for one command is put into the log in parts that follow each other.",
-        file: "services/mars/src/submit.rs",
-        original: &["chunks_before: self.part.chunks_before + content.chunks.len() as u64,"],
+        file: "services/mars/src/parts.rs",
+        original: &["chunks_before: self.open.chunks_before + content.chunks.len() as u64,"],
         replacement: &["chunks_before: content.chunks.len() as u64,"],
         tests: MARS,
     },
