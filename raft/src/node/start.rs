@@ -28,6 +28,7 @@ use crate::care::membership::Members;
 use crate::care::rejoin::{Acknowledged, Forming};
 use crate::care::space::{Admission, Gauge, Reports};
 use crate::disk::Work;
+use crate::disk::journal::Space;
 use crate::lead::fitness::Fitness;
 use crate::lead::forward::Forwarder;
 use crate::lead::hand_over::HandOver;
@@ -38,6 +39,7 @@ use crate::lead::leadership::{LeadershipWatch, Sources};
 use crate::lead::read_index::ReadRounds;
 use crate::lead::submit::Submitter;
 use crate::lead::suspicion::Suspicion;
+use crate::log::LogStore;
 use crate::node::config;
 use crate::node::storage::Storage;
 use crate::node::world::World;
@@ -70,8 +72,7 @@ impl Node {
         let raft = match Raft::new(options.node.0, config, clients, log.clone(), machine.clone()).await {
             Ok(raft) => raft,
             Err(fatal) => {
-                space.close();
-                log.stop().await;
+                closed(&space, &log).await;
                 return Err(StartError::Storage(recovery_failed(&options, &failure, &fatal)));
             }
         };
@@ -233,6 +234,12 @@ fn remote_rounds(link: &LeaderLink) -> ReadRounds {
         let link = link.clone();
         async move { link.read_index().await }
     })
+}
+
+/// What a node that does not start after all has opened.
+async fn closed(space: &Space, log: &LogStore) {
+    space.close();
+    log.stop().await;
 }
 
 fn recovery_failed(options: &Options, failure: &Failure, fatal: &Fatal<Types>) -> String {

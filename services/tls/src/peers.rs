@@ -90,7 +90,7 @@ impl PeerTls {
 /// Whether a handshake failed as it does with a server that has never heard of TLS: it answers in its own protocol, or goes.
 fn is_no_tls(error: &io::Error) -> bool {
     let inner = error.get_ref();
-    if inner.is_some_and(|inner| inner.is::<Refused>()) {
+    if inner.is_some_and(<dyn std::error::Error + Send + Sync>::is::<Refused>) {
         return false;
     }
     let tls = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>());

@@ -160,12 +160,12 @@ impl PlayedAgent {
         let (path, message) = life.beat(self.service());
         let beat = Beat { path: path.to_owned(), message };
         let answer = match self.beats.made(&beat, patience).await {
-            Answered::ByCluster(verdict) => verdict?,
-            Answered::ByLease(answer) => {
+            Answered::Cluster(verdict) => verdict?,
+            Answered::Lease(answer) => {
                 self.tally().leased();
                 answer
             }
-            Answered::ByNobody => return Err(Status::deadline_exceeded("no answer in time")),
+            Answered::Nobody => return Err(Status::deadline_exceeded("no answer in time")),
         };
         life::beaten(answer, self.service())
     }

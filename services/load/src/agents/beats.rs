@@ -36,28 +36,28 @@ pub(super) struct Beats {
 /// What answers a beat.
 #[derive(Debug)]
 pub(super) enum Answered {
-    ByCluster(Verdict),
+    Cluster(Verdict),
     /// The cluster was silent, and this is what it said the last time.
-    ByLease(Bytes),
+    Lease(Bytes),
     /// Nobody has in time.
-    ByNobody,
+    Nobody,
 }
 
 impl Beats {
     /// A task beats, and waits no longer than `patience` for an answer.
     pub(super) async fn made(&self, beat: &Beat, patience: Duration) -> Answered {
         let begun = Instant::now();
-        let Some(mut verdict) = self.ledger().join(beat, Some(patience)) else { return Answered::ByNobody };
+        let Some(mut verdict) = self.ledger().join(beat, Some(patience)) else { return Answered::Nobody };
         self.due.notify_one();
         if let Ok(Ok(verdict)) = timeout(patience * PATIENCE_PERCENT / 100, &mut verdict).await {
-            return Answered::ByCluster(verdict);
+            return Answered::Cluster(verdict);
         }
         if let Lease::Answer(answer) = self.ledger().lease(beat) {
-            return Answered::ByLease(answer);
+            return Answered::Lease(answer);
         }
         match timeout_at(begun + patience, verdict).await {
-            Ok(Ok(verdict)) => Answered::ByCluster(verdict),
-            _ => Answered::ByNobody,
+            Ok(Ok(verdict)) => Answered::Cluster(verdict),
+            _ => Answered::Nobody,
         }
     }
 
@@ -254,11 +254,11 @@ mod tests {
         assert!(first.as_mut().now_or_never().is_none());
         beats.wait_for_due().await;
         judge(&beats, &Ok(Bytes::from_static(b"yes")));
-        assert!(matches!(first.await, Answered::ByCluster(Ok(answer)) if answer == "yes"));
+        assert!(matches!(first.await, Answered::Cluster(Ok(answer)) if answer == "yes"));
         let begun = Instant::now();
-        assert!(matches!(beats.made(&one, PATIENCE).await, Answered::ByLease(answer) if answer == "yes"));
+        assert!(matches!(beats.made(&one, PATIENCE).await, Answered::Lease(answer) if answer == "yes"));
         assert_eq!(begun.elapsed(), PATIENCE * PATIENCE_PERCENT / 100, "and not sooner");
         judge(&beats, &Err(Status::aborted("dead")));
-        assert!(matches!(beats.made(&one, PATIENCE).await, Answered::ByNobody), "it was refused");
+        assert!(matches!(beats.made(&one, PATIENCE).await, Answered::Nobody), "it was refused");
     }
 }

@@ -20,7 +20,8 @@ async fn an_operator_is_served_and_known() {
     let (tls, server) = server(&world, Port::Client);
     let ((served, accepted), asked) =
         connect(&server, &ClientTls::new(&world.operator_tls(), Port::Client)).await;
-    (served.unwrap(), asked.unwrap());
+    served.unwrap();
+    asked.unwrap();
     let presented = accepted.presented();
     let proved = presented.proved().expect("known");
     assert_eq!(proved.identity().kind.to_string(), "operator/ann");
@@ -33,7 +34,8 @@ async fn a_node_is_a_client_too_and_a_peer_of_nodes() {
     for port in [Port::Client, Port::Peer] {
         let (_, server) = server(&world, port);
         let ((served, accepted), asked) = connect(&server, &ClientTls::new(&world.node_tls(), port)).await;
-        (served.unwrap(), asked.unwrap());
+        served.unwrap();
+        asked.unwrap();
         let presented = accepted.presented();
         let proved = presented.proved().expect("known");
         assert_eq!(proved.identity().kind.to_string(), "node/n1");
@@ -146,7 +148,8 @@ async fn the_http_port_serves_who_has_no_certificate_and_judges_who_has_one() {
     let mut config = stranger(&world.nodes, None);
     config.alpn_protocols = Vec::new();
     let ((served, accepted), asked) = connect_as(&one, config).await;
-    (served.unwrap(), asked.unwrap());
+    served.unwrap();
+    asked.unwrap();
     assert!(accepted.presented().proved().is_none());
     let others = Authority::new("others").sign(&Wanted::operator());
     let mut config = stranger(&world.nodes, Some((vec![others.der.clone()], others.key())));
@@ -163,7 +166,8 @@ async fn nothing_of_a_connection_serves_for_another_one() {
     for _ in 0..2 {
         // The client keeps what tickets it gets, and would use them.
         let ((served, accepted), asked) = connect_as(&one, config.clone()).await;
-        (served.unwrap(), asked.unwrap());
+        served.unwrap();
+        asked.unwrap();
         assert!(accepted.presented().proved().is_some(), "each proves itself anew");
     }
     assert_eq!(tls.handshakes().count(Port::Client, Outcome::Ok), 2);
@@ -188,7 +192,8 @@ async fn plain_text_is_refused_where_it_is_strict_and_served_where_it_is_permiss
         }
         let client = ClientTls::new(&world.operator_tls(), Port::Client);
         let ((served, _), asked) = connect(&server, &client).await;
-        (served.unwrap(), asked.unwrap());
+        served.unwrap();
+        asked.unwrap();
     }
     assert!(ServerTls::new(&world.node_tls(), Port::Client, Mode::Off).is_none());
 }
@@ -238,6 +243,7 @@ async fn tls_1_2_is_taken_only_where_that_was_said() {
     let (_, server) = server(&world, Port::Client);
     assert!(connect_as(&server, older()).await.0.0.is_err());
     let ((served, accepted), asked) = connect_as(&server.also_older(), older()).await;
-    (served.unwrap(), asked.unwrap());
+    served.unwrap();
+    asked.unwrap();
     assert!(accepted.presented().proved().is_some());
 }

@@ -18,6 +18,7 @@ fn each_fault_names_its_file_and_what_mends_it() {
         let text = fault.to_string().replace(&world.node.path().display().to_string(), "DIR");
         (fault.code(), text)
     };
+    let signed = |wanted: Wanted| spoil(&|world| put_pair(world.node.path(), &world.nodes.sign(&wanted)));
     let file = |world: &World, name: &str, text: &str| put(world.node.path(), name, text);
     for (spoilt, code, words) in [
         (
@@ -58,24 +59,17 @@ fn each_fault_names_its_file_and_what_mends_it() {
             "DIR/tls.crt cannot be used: no root that is believed has signed the certificate",
         ),
         (
-            spoil(&|world| {
-                put_pair(world.node.path(), &world.nodes.sign(&Wanted { until: -60, ..Wanted::node("n1") }));
-            }),
+            signed(Wanted { until: -60, ..Wanted::node("n1") }),
             Code::TlsExpired,
             "T1512 tls-expired: DIR/tls.crt expired 6",
         ),
         (
-            spoil(&|world| {
-                put_pair(world.node.path(), &world.nodes.sign(&Wanted { from: 60, ..Wanted::node("n1") }));
-            }),
+            signed(Wanted { from: 60, ..Wanted::node("n1") }),
             Code::TlsExpired,
             "s; next: check this machine's clock",
         ),
         (
-            spoil(&|world| {
-                let nameless = Wanted { uris: Vec::new(), ..Wanted::node("n1") };
-                put_pair(world.node.path(), &world.nodes.sign(&nameless));
-            }),
+            signed(Wanted { uris: Vec::new(), ..Wanted::node("n1") }),
             Code::TlsFile,
             "DIR/tls.crt cannot be used: the certificate has no URI of SPIFFE",
         ),

@@ -243,7 +243,7 @@ fn say(text: &str) {
 
 /// What is told of a job when a program of it failed.
 #[cfg(test)]
-pub(crate) fn screen_of(job: tripod_client::wire::Job, now_ms: u64) -> String {
+pub(crate) fn screen_of(job: wire::Job, now_ms: u64) -> String {
     why::screen_of(job, now_ms)
 }
 

@@ -101,11 +101,8 @@ fn what_cannot_be_brought_back_is_destroyed_only_after_a_yes() {
     {
         let output = dev.run(misspelt);
         let near = "T6101 job-unknown: there is no job `trian`; did you mean `train`? see the jobs with ";
-        assert!(
-            output.status.code() == Some(1) && stderr(&output).contains(near),
-            "{misspelt:?}: {}",
-            stderr(&output)
-        );
+        let (code, told) = (output.status.code(), stderr(&output));
+        assert!(code == Some(1) && told.contains(near), "{misspelt:?}: {told}");
     }
     dev.text(&["job", "delete", "train", "--yes"]);
     assert!(!there());
