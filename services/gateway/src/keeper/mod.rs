@@ -234,6 +234,7 @@ impl Memory {
             | Effect::PollsChanged { .. }
             | Effect::AliveAnswered { .. }
             | Effect::MemberChanged
+            | Effect::TokensChanged
             | Effect::DomainChanged { .. } => {}
         }
     }
