@@ -36,6 +36,7 @@ const FRONT_END_MAY: &[&str] = &[
     "tripod-proto",
     "tripod-state",
     "tripod-tls",
+    "tripod-token",
 ];
 
 /// Front ends that stand on a crate of their own which sees nothing of nodes: frames that others read as well, and how graphs
@@ -50,7 +51,7 @@ const FRONT_ENDS: &[FrontEnd] = &[
     FrontEnd { package: "tripod-echo", dev: &[] },
     FrontEnd { package: "tripod-mars", dev: &["tripod-ray"] },
     FrontEnd { package: "tripod-mindspore", dev: &[] },
-    FrontEnd { package: "tripod-native", dev: &["tripod-client"] },
+    FrontEnd { package: "tripod-native", dev: &["tripod-client", "tripod-identity"] },
     FrontEnd { package: "tripod-ray", dev: &[] },
     FrontEnd { package: "tripod-web", dev: &[] },
     FrontEnd { package: "tripod-xds", dev: &["tripod-coordination"] },
@@ -94,6 +95,12 @@ const OURS: &[Ours] = &[
         may: &["tripod-identity", "tripod-proto"],
         dev: &[],
         because: "how bytes are protected, and whom a certificate names, knows nothing of what they say",
+    },
+    Ours {
+        package: "tripod-token",
+        may: &["tripod-identity", "tripod-state"],
+        dev: &[],
+        because: "whether a token is believed follows from its text and the state alone",
     },
     Ours {
         package: "tripod-gate",
@@ -220,6 +227,7 @@ const OURS: &[Ours] = &[
             "tripod-raft",
             "tripod-state",
             "tripod-tls",
+            "tripod-token",
             "tripod-worker",
         ],
         dev: &["tripod-processes"],

@@ -3,6 +3,7 @@
 pub(crate) mod level;
 pub(crate) mod member;
 pub(crate) mod mindspore;
+pub(crate) mod token;
 
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Status};
@@ -151,6 +152,7 @@ pub(crate) fn reason(fault: &Fault) -> &'static str {
         Fault::Level(refusal) => level::reason(refusal),
         Fault::Ray(_) => "scheduler",
         Fault::Mindspore(refusal) => mindspore::reason(refusal),
+        Fault::Token(refusal) => token::reason(refusal),
         #[allow(unreachable_patterns, reason = "a fault that is new needs no word here")]
         other => other.class().word(),
     }

@@ -9,6 +9,7 @@ mod members;
 mod mindspore;
 mod sessions;
 mod snapshots;
+mod tokens;
 
 use std::sync::Arc;
 
@@ -25,6 +26,7 @@ use tripod_proto::tripod::v1::levels_server::LevelsServer;
 use tripod_proto::tripod::v1::mindspore_server::MindsporeServer;
 use tripod_proto::tripod::v1::sessions_server::SessionsServer;
 use tripod_proto::tripod::v1::snapshots_server::SnapshotsServer;
+use tripod_proto::tripod::v1::tokens_server::TokensServer;
 
 use crate::{Backups, JobPorts, health};
 
@@ -49,6 +51,7 @@ pub(crate) fn add_to(
         .add_service(MindsporeServer::new(mindspore::Service::new(gateway.clone())))
         .add_service(SessionsServer::new(sessions::Service::new(gateway.clone())))
         .add_service(SnapshotsServer::new(snapshots::Service::new(gateway.clone())))
+        .add_service(TokensServer::new(tokens::Service::new(gateway.clone())))
         .add_service(kv)
         .add_service(HealthServer::new(health::Service::new(gateway.clone())))
 }
