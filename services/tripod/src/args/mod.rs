@@ -4,6 +4,7 @@ pub(crate) mod added;
 pub(crate) mod host_port;
 pub(crate) mod initial;
 pub(crate) mod job_flags;
+pub(crate) mod lifetime;
 pub(crate) mod members;
 pub(crate) mod memory_flags;
 pub(crate) mod newcomer;
@@ -12,6 +13,7 @@ pub(crate) mod seconds;
 pub(crate) mod state_flags;
 pub(crate) mod timing;
 pub(crate) mod tls_flags;
+pub(crate) mod token_file;
 
 #[cfg(test)]
 mod hostile_test;

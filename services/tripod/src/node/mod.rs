@@ -2,6 +2,7 @@
 //! cannot go on.
 
 mod announce;
+mod bootstrap;
 mod default_job;
 mod dialling;
 mod drain;
@@ -143,6 +144,7 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     if let Some(plan) = config.backups {
         tasks.background.spawn(backups::run(plan, handle.clone(), backups));
     }
+    tasks.background.spawn(bootstrap::run(gateway.clone(), config.data));
     tasks.background.spawn(announce::run(gateway.clone(), config.node, addresses.clone()));
     tasks.background.spawn(default_job::keep(gateway.clone(), handle.leadership(), config.default_job));
     let stopping = tasks.stopping.clone();

@@ -27,4 +27,5 @@ mod start;
 mod status;
 mod support;
 mod tls;
+mod tokens;
 mod why;
