@@ -28,6 +28,7 @@ struct FrontEnd {
 
 /// What every front end may depend on. None of them sees raft.
 const FRONT_END_MAY: &[&str] = &[
+    "tripod-audit",
     "tripod-backoff",
     "tripod-dial",
     "tripod-gateway",
@@ -214,6 +215,7 @@ const OURS: &[Ours] = &[
         package: "tripod",
         may: &[
             "tripod-agent",
+            "tripod-audit",
             "tripod-backoff",
             "tripod-client",
             "tripod-dial",

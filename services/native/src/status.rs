@@ -19,7 +19,7 @@ pub(crate) const SILENT: &str = "task-silent";
 pub(crate) const ENDED: &str = "task-ended";
 
 /// Metadata key of the reason word. Clients decide by it, not by texts.
-const REASON: &str = "tripod-reason";
+pub(crate) const REASON: &str = "tripod-reason";
 
 /// The answer in a reply, or the refusal as a status.
 pub(crate) fn answer(outcome: Result<Reply, Outage>) -> Result<Answer, Status> {
@@ -86,6 +86,13 @@ pub(crate) fn job_replaced(name: &str) -> Status {
 pub(crate) fn unexpected(answer: &Answer) -> Status {
     tracing::error!(?answer, "answer does not belong to the command");
     Status::internal("the answer does not belong to the command; please report this")
+}
+
+/// No sink of the audit log has taken the line of a call, and calls must not go on without.
+pub(crate) fn audit_required() -> Status {
+    let text = "T1537 audit-required: the call was not executed, as nothing has written it down within 100 ms, and this node has \
+                --audit required; see `journalctl -u tripod | grep T1536`, or ask another node";
+    with_reason(Code::Unavailable, "audit-required", text.to_owned())
 }
 
 fn with_reason(code: Code, reason: &'static str, text: String) -> Status {

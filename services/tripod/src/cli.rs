@@ -171,6 +171,9 @@ pub(crate) enum Command {
     /// Make, list and revoke tokens, for callers without a certificate
     #[command(subcommand)]
     Auth(cmd::auth::AuthCommand),
+    /// Read and verify the audit log of a node
+    #[command(subcommand)]
+    Audit(cmd::audit::AuditCommand),
     /// Look whether this machine is fit for a node, before one is started
     Preflight(Box<cmd::preflight::PreflightArgs>),
     /// List the metrics that a node exports

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use http::Extensions;
 use tonic::{Request, Response, Status};
+use tripod_audit::{Auditor, Record};
 use tripod_gateway::{Consistency, Gateway};
 use tripod_port::{CallContext, CallerAddress};
 use tripod_proto::tripod::v1::tokens_server::Tokens;
@@ -16,6 +17,7 @@ use tripod_state::token::{Command as Token, Refusal};
 use tripod_state::{Answer, Command, Fault};
 use tripod_token::{Maker, TokenText};
 
+use crate::audited::{audited, call};
 use crate::{decode, encode, status};
 
 /// Tokens of one answer.
@@ -23,11 +25,12 @@ const LISTED_MAX: usize = 1_000;
 
 pub(super) struct Service {
     gateway: Gateway,
+    auditor: Auditor,
 }
 
 impl Service {
-    pub(super) fn new(gateway: Gateway) -> Self {
-        Self { gateway }
+    pub(super) fn new(gateway: Gateway, auditor: Auditor) -> Self {
+        Self { gateway, auditor }
     }
 
     async fn submit(&self, command: Token) -> Result<Answer, Status> {
@@ -85,7 +88,11 @@ impl Service {
 #[tonic::async_trait]
 impl Tokens for Service {
     async fn create(&self, request: Request<CreateTokenRequest>) -> Result<Response<CreatedToken>, Status> {
-        self.make(request).await
+        let wanted = request.get_ref();
+        let resource = format!("{} {}, says {}", wanted.kind, wanted.name, wanted.by);
+        let record = call(request.extensions(), "Tokens/Create");
+        let record = Record { job: wanted.job.as_str().into(), resource: resource.as_str().into(), ..record };
+        audited(&self.auditor, record, self.make(request)).await
     }
 
     async fn list(
@@ -114,7 +121,11 @@ impl Tokens for Service {
         &self,
         request: Request<RevokeTokenRequest>,
     ) -> Result<Response<RevokeTokenResponse>, Status> {
-        self.end(request).await
+        let told = request.get_ref();
+        let resource = format!("token {}, says {}", told.id, told.by);
+        let record = call(request.extensions(), "Tokens/Revoke");
+        let record = Record { resource: resource.as_str().into(), ..record };
+        audited(&self.auditor, record, self.end(request)).await
     }
 }
 

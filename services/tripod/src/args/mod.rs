@@ -1,6 +1,7 @@
 //! Values of flags that more than one command takes, and how they are written.
 
 pub(crate) mod added;
+pub(crate) mod audit_flags;
 pub(crate) mod host_port;
 pub(crate) mod initial;
 pub(crate) mod job_flags;

@@ -1,6 +1,7 @@
 //! One file a command: its flags, and what it puts together.
 
 pub(crate) mod agent;
+pub(crate) mod audit;
 pub(crate) mod auth;
 pub(crate) mod bench;
 pub(crate) mod completion;
@@ -77,6 +78,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Server(args) => server::run(*args).await,
         Command::Status(args) => status::run(&args, &global).await,
         Command::Job(command) => job::run(command, &global).await,
+        Command::Audit(command) => audit::run(command, &global).await,
         Command::Auth(command) => auth::run(command, &global).await,
         Command::Kv(command) => kv::run(command, &global).await,
         Command::Leader(command) => leader::run(command, &global).await,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::task::spawn_blocking;
+use tripod_audit::{Auditor, How, Outcome, Record};
 use tripod_gateway::{Gateway, Outage};
 use tripod_proto::code::Code;
 use tripod_state::token::Refusal;
@@ -17,7 +18,7 @@ use crate::logging::number;
 const EVERY: Duration = Duration::from_millis(500);
 
 /// Looks for what is asked, proposes it, and answers, for as long as the node runs.
-pub(super) async fn run(gateway: Gateway, data: PathBuf) {
+pub(super) async fn run(gateway: Gateway, data: PathBuf, auditor: Auditor) {
     let place = Place::of(&data);
     loop {
         tokio::time::sleep(EVERY).await;
@@ -36,7 +37,13 @@ pub(super) async fn run(gateway: Gateway, data: PathBuf) {
             }
         };
         // Without a leader there is one later, and the same again is answered as the first time.
+        let record = record(&asked);
+        if auditor.begin(&record).await.is_err() {
+            continue;
+        }
         let Ok(answered) = propose(&gateway, &asked).await else { continue };
+        let outcome = if answered.expires_ms.is_some() { Outcome::Done } else { Outcome::Refused };
+        auditor.end(Record { outcome, reason: answered.refused.as_str().into(), ..record }).await;
         match answered.expires_ms {
             Some(_) => tracing::warn!(
                 token = answered.id,
@@ -54,6 +61,19 @@ pub(super) async fn run(gateway: Gateway, data: PathBuf) {
         if let Err(error) = on_a_thread(&place, move |place| place.answer(&answered)).await {
             tracing::warn!(code = number(Code::TokenBootstrap), %error, "what was asked for cannot be answered");
         }
+    }
+}
+
+/// Who asks is who may write to the directory.
+fn record(asked: &Asked) -> Record {
+    let resource = format!("bootstrap: token {} of operator {}", asked.id, asked.name);
+    Record {
+        who: asked.by.as_str().into(),
+        kind: "operator".into(),
+        how: How::Uid,
+        from: "this machine".into(),
+        resource: resource.as_str().into(),
+        ..Record::default()
     }
 }
 
