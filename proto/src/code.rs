@@ -73,6 +73,15 @@ catalogue! {
     TlsReload = 1514, "tls-reload", "new certificates were not taken";
     TlsHandshake = 1515, "tls-handshake", "a connection to a port was not made by TLS";
     PkiFailed = 1516, "pki-failed", "certificates could not be made";
+    TokenFile = 1531, "token-file", "a file of a token cannot be used";
+    TokenRefused = 1532, "token-refused", "a token does not allow it";
+    TokenUnknown = 1533, "token-unknown", "there is no such token";
+    TokenPlain = 1534, "token-plain", "a token would be seen by others on the way";
+    TokenBootstrap = 1535, "token-bootstrap", "no operator's token was made on a node's machine";
+    AuditLost = 1536, "audit-lost", "lines of the audit log are lost";
+    AuditRequired = 1537, "audit-required", "a call was refused because nothing has written it down";
+    AuditBroken = 1538, "audit-broken", "an audit log is not what its node wrote";
+    AuditFile = 1539, "audit-file", "files of an audit log cannot be used";
     PreflightFailed = 1601, "preflight-failed", "this machine is not fit for a node";
     BenchFailed = 1602, "bench-failed", "a measurement could not be made";
 

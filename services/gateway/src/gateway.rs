@@ -11,6 +11,7 @@ use tripod_port::{Budget, CallTally, CallerAddress, Contact, StreamTally};
 use tripod_raft::{Applied, Handle, Leadership, ProposeError, StateLimits};
 use tripod_state::ids::{DurationMs, Incarnation, JobId, LogIndex, TaskId, TimeMs};
 use tripod_state::task::FIRST_HEARTBEAT_MS;
+use tripod_state::token::Tokens;
 use tripod_state::{Answer, Command, Envelope, Reply, Scope, State, Ticket, Topic, task};
 
 use crate::ages::{self, HeartbeatAges};
@@ -32,6 +33,7 @@ use crate::peers::{Channel, Peers, PeersHandler, on};
 use crate::pulse::{Beat, BeatCounts, BeatSetId, Pulse, SetBeat, SetWord, Sign};
 use crate::renewal;
 use crate::submit::Submitter;
+use crate::tokens::KnownTokens;
 
 /// How often a connection is told of whose task has sent no heartbeat yet: a third of the time that such a task has.
 pub const PRESENT_EVERY: Duration = Duration::from_millis(FIRST_HEARTBEAT_MS.0 / 3);
@@ -69,6 +71,7 @@ pub struct Gateway {
     backups: LastBackup,
     state_limits: StateLimits,
     names: Arc<JobNames>,
+    tokens: Arc<KnownTokens>,
 }
 
 impl Gateway {
@@ -101,6 +104,7 @@ impl Gateway {
         let memory = Budget::new(options.memory);
         let pulse = Arc::new(pulse);
         let names = Arc::new(JobNames::new(hub.watch(Topic::Jobs)));
+        let tokens = Arc::new(KnownTokens::new(hub.watch(Topic::Tokens)));
         let streams = StreamTally::default();
         Self {
             backend,
@@ -120,6 +124,7 @@ impl Gateway {
             backups: LastBackup::default(),
             state_limits: options.state,
             names,
+            tokens,
         }
     }
 
@@ -237,6 +242,13 @@ impl Gateway {
     #[must_use]
     pub fn job_named_here(&self, name: &str) -> Option<JobId> {
         self.names.find(self.backend.as_ref(), name)
+    }
+
+    /// The tokens that this node's state knows, possibly a moment ago, and the time of the log when they changed last or later; without
+    /// waiting for what is applied.
+    #[must_use]
+    pub fn tokens_here(&self) -> (Tokens, TimeMs) {
+        self.tokens.now(self.backend.as_ref())
     }
 
     /// Looks at a fork of the state, on a thread: for what takes long, as apply does not wait. A bounded number of such

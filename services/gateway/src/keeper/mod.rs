@@ -271,6 +271,7 @@ impl Memory {
             | Effect::PollsChanged { .. }
             | Effect::AliveAnswered { .. }
             | Effect::MemberChanged
+            | Effect::TokensChanged
             | Effect::DomainChanged { .. } => {}
         }
     }

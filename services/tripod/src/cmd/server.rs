@@ -10,6 +10,7 @@ use tripod_raft::{Owner, Timing};
 use tripod_state::ids::{DurationMs, FeatureLevel, NodeId};
 use tripod_state::level;
 
+use crate::args::audit_flags::AuditFlags;
 use crate::args::host_port::host_port;
 use crate::args::initial::InitialMembers;
 use crate::args::job_flags::JobFlags;
@@ -132,6 +133,9 @@ pub(crate) struct ServerArgs {
 
     #[command(flatten)]
     tls: TlsFlags,
+
+    #[command(flatten)]
+    audit: AuditFlags,
 
     #[command(flatten)]
     memory: MemoryFlags,
@@ -329,6 +333,7 @@ fn config(args: ServerArgs, joined: Option<Joined>) -> Result<node::Config, Fail
         return Err(Failure::new(Code::FlagsConflict, text));
     }
     let backups = backups(&args)?;
+    let audit = args.audit.plan()?;
     Ok(node::Config {
         node,
         cluster_id,
@@ -349,6 +354,7 @@ fn config(args: ServerArgs, joined: Option<Joined>) -> Result<node::Config, Fail
         connections: (args.client_connections, args.client_connections_per_address),
         dial_allow: args.dial_allow.unwrap_or_default(),
         tls: None,
+        audit,
         memory: args.memory.limits(),
         state: args.state.to_limits()?,
         level_max: level_max(args.feature_level_max),

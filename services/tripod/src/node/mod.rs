@@ -2,6 +2,8 @@
 //! cannot go on.
 
 mod announce;
+mod audit;
+mod bootstrap;
 mod default_job;
 mod dialling;
 mod drain;
@@ -30,6 +32,7 @@ use tripod_raft::{Handle, Options, StateLimits, Timing, World};
 use tripod_state::ids::{FeatureLevel, NodeId};
 use tripod_state::job;
 
+use crate::args::audit_flags::AuditPlan;
 use crate::args::initial::InitialMembers;
 use crate::args::port_range::PortRange;
 use crate::args::tls_flags::NodeTls;
@@ -86,6 +89,8 @@ pub(crate) struct Config {
     pub(crate) dial_allow: Allow,
     /// How connections are protected; absent: they are in plain text.
     pub(crate) tls: Option<NodeTls>,
+    /// Where lines of what is done go; absent: nowhere.
+    pub(crate) audit: Option<AuditPlan>,
     /// How much memory the state may take while this node leads.
     pub(crate) state: StateLimits,
     /// How many bytes may be held for clients.
@@ -113,6 +118,7 @@ struct Tasks {
 pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     default_job::check(&config.default_job)?;
     keep_private(&config.data);
+    let auditor = audit::start(&config)?;
     let connections = connection_limits(&config);
     let listeners = Listeners::open(&config).await?;
     let addresses = Addresses::of(&config, &listeners)?;
@@ -124,7 +130,7 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     tasks.background.spawn(drained);
     let (backups, backups_told) = watch::channel(None);
     let dialler = dialling::dialler(&config);
-    let told = NodeNews { job_ports: job_ports_told, backups: backups_told };
+    let told = NodeNews { job_ports: job_ports_told, backups: backups_told, auditor: auditor.clone() };
     let front_ends = front_ends::all(&gateway, &config, &dialler, told);
     // What the calls of one frame propose reaches the engine together.
     let resources = PortResources::new(contact, gateway.connections().clone())
@@ -144,6 +150,7 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     if let Some(plan) = config.backups {
         tasks.background.spawn(backups::run(plan, handle.clone(), backups, gateway.last_backup().clone()));
     }
+    tasks.background.spawn(bootstrap::run(gateway.clone(), config.data, auditor.clone()));
     tasks.background.spawn(announce::run(gateway.clone(), config.node, addresses.clone()));
     tasks.background.spawn(default_job::keep(gateway.clone(), handle.leadership(), config.default_job));
     let stopping = tasks.stopping.clone();
@@ -159,7 +166,7 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
         http = %addresses.http(),
         "node is up"
     );
-    tokio::select! {
+    let ended = tokio::select! {
         reason = stop.wait() => {
             tracing::info!(reason, "node is stopping");
             end(&handle, config.node, tasks).await;
@@ -172,7 +179,9 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
         reason = handle.failed() => {
             Err(Failure::told(Code::NodeEnded, format!("node {} cannot go on: {reason}", config.node)))
         }
-    }
+    };
+    auditor.stop().await;
+    ended
 }
 
 /// Where each job has its ports: one for all protocols over gRPC, and one for each that frames its bytes itself.

@@ -2,6 +2,7 @@
 //! are those of the walk-through of a new operator.
 
 mod agent;
+mod audit;
 mod backup;
 mod config;
 mod dev;
@@ -28,4 +29,5 @@ mod start;
 mod status;
 mod support;
 mod tls;
+mod tokens;
 mod why;

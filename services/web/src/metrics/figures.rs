@@ -187,6 +187,7 @@ impl Figures {
         page.gauge(&all::CONNECTIONS_MAX, self.connections.limits().all as u64)?;
         page.counter(&all::CONNECTIONS_REFUSED, self.connections.refused())?;
         self.tls(page)?;
+        page.counter(&all::AUDIT_LOST, tripod_audit::lost())?;
         page.gauge(&all::CLIENT_BYTES, self.memory.held())?;
         page.gauge(&all::CLIENT_LIMIT, self.memory.limits().all)?;
         page.counter(&all::CLIENT_BYTES_REFUSED, self.memory.refused())?;
