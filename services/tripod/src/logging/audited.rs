@@ -56,7 +56,7 @@ impl Fields {
 
     /// The line of this event; `None`: it has none.
     fn record(&self) -> Option<Record> {
-        let is = |code: Code| self.code == super::number(code);
+        let is = |code: Code| self.code == format!("T{}", code.number());
         if is(Code::TlsHandshake) {
             let resource = format!("{} port: {}", self.port, self.why);
             return Some(Record {

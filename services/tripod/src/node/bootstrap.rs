@@ -45,7 +45,7 @@ pub(super) async fn run(gateway: Gateway, data: PathBuf, auditor: Auditor) {
         let outcome = if answered.expires_ms.is_some() { Outcome::Done } else { Outcome::Refused };
         auditor.end(Record { outcome, reason: answered.refused.as_str().into(), ..record }).await;
         match answered.expires_ms {
-            Some(_) => tracing::warn!(
+            Some(_) => tracing::info!(
                 token = answered.id,
                 by = asked.by,
                 "an operator's token was made on this machine"
