@@ -88,7 +88,7 @@ pub(super) async fn run(args: &BootstrapArgs, global: &Global) -> Result<(), Fai
     let answered =
         answered.inspect_err(|_| args.out.iter().for_each(|path| drop(std::fs::remove_file(path))))?;
     let token = text.write();
-    if let (Some(mut file), Some(path)) = (&file, &args.out) {
+    if let (Some(mut file), Some(path)) = (file.as_ref(), &args.out) {
         let written = writeln!(file, "{}", *token).and_then(|()| file.sync_all());
         written.map_err(|error| not_written(path, &error))?;
     }
