@@ -12,6 +12,7 @@ pub(crate) mod seconds;
 pub(crate) mod state_flags;
 pub(crate) mod timing;
 pub(crate) mod tls_flags;
+pub(crate) mod ui;
 
 #[cfg(test)]
 mod hostile_test;
