@@ -15,6 +15,7 @@ pub(crate) mod state_flags;
 pub(crate) mod timing;
 pub(crate) mod tls_flags;
 pub(crate) mod token_file;
+pub(crate) mod ui;
 
 #[cfg(test)]
 mod hostile_test;

@@ -20,6 +20,7 @@ use crate::args::seconds::Seconds;
 use crate::args::state_flags::StateFlags;
 use crate::args::timing::Pace;
 use crate::args::tls_flags::TlsFlags;
+use crate::args::ui::Ui;
 use crate::backups::Plan;
 use crate::failure::Failure;
 use crate::node::joining::{self, Joined};
@@ -79,6 +80,10 @@ pub(crate) struct ServerArgs {
     /// Where health and status are served over HTTP
     #[arg(long, value_name = "HOST:PORT", value_parser = host_port)]
     http: String,
+
+    /// Where the page for people is served: `http` (on the http port, at /ui/), `off`, or an address of its own [default: http]
+    #[arg(long, value_name = "WHERE")]
+    ui: Option<Ui>,
 
     /// The voters of the first start, the same list on every node. One that starts without data asks these, and nobody
     /// else, whether it had any: in a cluster whose members were replaced since, an empty node takes --join instead
@@ -341,6 +346,7 @@ fn config(args: ServerArgs, joined: Option<Joined>) -> Result<node::Config, Fail
         client: args.client,
         peer: args.peer,
         http: args.http,
+        ui: args.ui.unwrap_or_default(),
         initial,
         advertise: args.advertise,
         job_ports,

@@ -31,11 +31,13 @@ use tripod_proto::code::Code;
 use tripod_raft::{Handle, Options, StateLimits, Timing, World};
 use tripod_state::ids::{FeatureLevel, NodeId};
 use tripod_state::job;
+use tripod_web::{Manner, Parts};
 
 use crate::args::audit_flags::AuditPlan;
 use crate::args::initial::InitialMembers;
 use crate::args::port_range::PortRange;
 use crate::args::tls_flags::NodeTls;
+use crate::args::ui::Ui;
 use crate::backups;
 use crate::failure::Failure;
 use crate::logging::number;
@@ -69,6 +71,8 @@ pub(crate) struct Config {
     pub(crate) client: String,
     pub(crate) peer: String,
     pub(crate) http: String,
+    /// Where the page is.
+    pub(crate) ui: Ui,
     /// The voters of the first start; of a node that joined later, the members that it was told of then.
     pub(crate) initial: InitialMembers,
     /// The host that clients are told; absent: that of the client address.
@@ -103,6 +107,10 @@ pub(crate) struct Config {
 struct Listeners {
     client: TcpListener,
     http: TcpListener,
+    /// What is served on it.
+    http_parts: Parts,
+    /// The page's own, if it has one.
+    ui: Option<TcpListener>,
     socket: Option<Listener>,
 }
 
@@ -238,7 +246,8 @@ fn connection_limits(config: &Config) -> ConnectionLimits {
     // Each job port is an open file as long as its job lives.
     let ports =
         u64::from(config.job_ports.count()) + config.mindspore_ports.map_or(0, |range| range.count().into());
-    let possible = ConnectionLimits::of_files(files.saturating_sub(ports));
+    let viewers = if config.ui == Ui::Off { 0 } else { tripod_web::viewers_of_files(files) as u64 };
+    let possible = ConnectionLimits::of_files(files.saturating_sub(ports).saturating_sub(viewers));
     let limits = all.map_or(possible, |all| ConnectionLimits::of(count(all)));
     if limits.all > possible.all {
         tracing::warn!(
@@ -309,7 +318,14 @@ async fn end(handle: &Handle, node: NodeId, mut tasks: Tasks) {
 impl Listeners {
     async fn open(config: &Config) -> Result<Self, Failure> {
         let socket = config.client_socket.as_deref();
+        let (http_parts, ui) = match &config.ui {
+            Ui::Http => (Parts::All, None),
+            Ui::Off => (Parts::WithoutPage, None),
+            Ui::At(address) => (Parts::WithoutPage, Some(listen::tcp("--ui", address).await?)),
+        };
         Ok(Self {
+            http_parts,
+            ui,
             client: listen::tcp("--client", &config.client).await?,
             http: listen::tcp("--http", &config.http).await?,
             socket: socket.map(|path| listen::unix(path, &config.socket_uids)).transpose()?,
@@ -345,9 +361,21 @@ impl Tasks {
             let socket = serve(socket);
             self.serving.spawn(async move { report("socket", socket.await) });
         }
-        let http_tls = (tls.map(|tls| tls.tls.clone()), tls.and_then(|tls| tls.http.clone()));
-        let http = tripod_web::serve_protected(listeners.http, http_tls, gateway.clone(), self.stopped());
-        self.serving.spawn(http);
+        let viewers = tripod_web::viewers_of_files(open_files::raise());
+        let parts = listeners.http_parts;
+        for (listener, parts) in [(Some(listeners.http), parts), (listeners.ui, Parts::PageOnly)] {
+            let Some(listener) = listener else { continue };
+            let http_tls = (tls.map(|tls| tls.tls.clone()), tls.and_then(|tls| tls.http.clone()));
+            let manner = Manner { parts, viewers };
+            let stopped = self.stopped();
+            self.serving.spawn(tripod_web::serve_protected(
+                listener,
+                http_tls,
+                gateway.clone(),
+                manner,
+                stopped,
+            ));
+        }
     }
 
     /// Resolves when the node stops.
