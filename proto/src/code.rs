@@ -73,6 +73,8 @@ catalogue! {
     TlsReload = 1514, "tls-reload", "new certificates were not taken";
     TlsHandshake = 1515, "tls-handshake", "a connection to a port was not made by TLS";
     PkiFailed = 1516, "pki-failed", "certificates could not be made";
+    NotAuthorised = 1521, "not-authorised", "whoever called may not make that call";
+    EnforceOpen = 1522, "enforce-open", "calls cannot be authorised on ports that take plain text";
     PreflightFailed = 1601, "preflight-failed", "this machine is not fit for a node";
     BenchFailed = 1602, "bench-failed", "a measurement could not be made";
 

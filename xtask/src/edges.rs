@@ -30,6 +30,7 @@ struct FrontEnd {
 const FRONT_END_MAY: &[&str] = &[
     "tripod-backoff",
     "tripod-dial",
+    "tripod-gate",
     "tripod-gateway",
     "tripod-local",
     "tripod-port",
@@ -104,7 +105,15 @@ const OURS: &[Ours] = &[
     },
     Ours {
         package: "tripod-raft",
-        may: &["tripod-backoff", "tripod-dial", "tripod-local", "tripod-proto", "tripod-state", "tripod-tls"],
+        may: &[
+            "tripod-backoff",
+            "tripod-dial",
+            "tripod-gate",
+            "tripod-local",
+            "tripod-proto",
+            "tripod-state",
+            "tripod-tls",
+        ],
         dev: &[],
         because: "raft carries the state",
     },
@@ -131,6 +140,7 @@ const OURS: &[Ours] = &[
         package: "tripod-gateway",
         may: &[
             "tripod-backoff",
+            "tripod-gate",
             "tripod-local",
             "tripod-port",
             "tripod-proto",

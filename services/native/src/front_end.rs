@@ -2,11 +2,12 @@
 
 use tokio::sync::watch;
 use tonic::service::Routes;
+use tripod_gate::Mode;
 use tripod_gateway::{FrontEnd, Gateway, JobBinding, PortKind};
 use tripod_port::{Direct, Manner};
 
 use crate::manners::MANNERS;
-use crate::service::{add_to, direct};
+use crate::service::{add_to, cluster_service, direct};
 use crate::{Backups, JobPorts};
 
 /// `tripod.v1` and `grpc.health.v1`, on the client port.
@@ -14,6 +15,7 @@ pub struct Native {
     gateway: Gateway,
     job_ports: watch::Receiver<JobPorts>,
     backups: watch::Receiver<Option<Backups>>,
+    authorise: Mode,
 }
 
 impl Native {
@@ -25,7 +27,13 @@ impl Native {
         job_ports: watch::Receiver<JobPorts>,
         backups: watch::Receiver<Option<Backups>>,
     ) -> Self {
-        Self { gateway, job_ports, backups }
+        Self { gateway, job_ports, backups, authorise: Mode::Off }
+    }
+
+    /// The same of a node that does this with calls that their callers may not make.
+    #[must_use]
+    pub fn authorising(self, authorise: Mode) -> Self {
+        Self { authorise, ..self }
     }
 
     /// One whose node has no job ports and makes no backups: for tests and simulations.
@@ -45,7 +53,8 @@ impl FrontEnd for Native {
     }
 
     fn add_to(&self, routes: Routes, _binding: &JobBinding) -> Routes {
-        add_to(routes, &self.gateway, &self.job_ports, &self.backups)
+        let cluster = cluster_service(&self.gateway, &self.job_ports, &self.backups, self.authorise);
+        add_to(routes, &self.gateway, cluster)
     }
 
     fn direct(&self, _binding: &JobBinding) -> Vec<Direct> {

@@ -16,6 +16,7 @@
 //! | module | what |
 //! |---|---|
 //! | `service` | the services |
+//! | `admitted` | what is checked of a call by whom its message is about |
 //! | `backups` | what the binary tells about the backups of its node |
 //! | `decode` | requests to commands, bounded |
 //! | `encode` | answers to messages |
@@ -27,6 +28,7 @@
 //! | `status` | faults and outages to codes and reasons |
 //! | `text` | faults in words |
 
+mod admitted;
 mod backups;
 mod decode;
 mod encode;

@@ -22,6 +22,7 @@ use crate::caller_connection::CallerConnection;
 use crate::calls::{self, Gather, StreamTally};
 use crate::connection::ConnectionCalls;
 use crate::direct::{Direct, DirectAnswer, DirectServices};
+use crate::guard::Guarding;
 use crate::holding::{self, Content, Received};
 use crate::manner::{Ending, Known, Manners, MethodKind};
 use crate::stop::Stopping;
@@ -43,6 +44,7 @@ pub struct Followed {
     shared: Arc<Shared>,
     gather: Gather,
     tally: StreamTally,
+    guarding: Guarding,
 }
 
 #[derive(Debug)]
@@ -67,7 +69,12 @@ impl Followed {
     pub fn new(routes: Routes, direct: Vec<Direct>, manners: Manners, stopping: &Stopping) -> Self {
         let (direct, stopping) = (DirectServices::of(direct), stopping.clone());
         let shared = Shared { direct, routes: routes.prepare(), manners, stopping };
-        Self { shared: Arc::new(shared), gather: Gather::default(), tally: StreamTally::default() }
+        Self {
+            shared: Arc::new(shared),
+            gather: Gather::default(),
+            tally: StreamTally::default(),
+            guarding: Guarding::default(),
+        }
     }
 
     /// The same with this around the ops of each frame of a stream of calls, which all begin within it, and around those that
@@ -81,6 +88,12 @@ impl Followed {
     #[must_use]
     pub fn tallying(self, tally: StreamTally) -> Self {
         Self { tally, ..self }
+    }
+
+    /// The same with a guard that is asked about every call, and about every op of a stream of calls.
+    #[must_use]
+    pub fn guarding(self, guarding: Guarding) -> Self {
+        Self { guarding, ..self }
     }
 
     pub(crate) fn tally(&self) -> &StreamTally {
@@ -135,6 +148,10 @@ impl Followed {
         under_way: UnderWay,
     ) -> Going {
         let Shared { routes, stopping, .. } = &*self.shared;
+        let request = match self.guarding.admit(request, under_way.calls()) {
+            Ok(request) => request,
+            Err(status) => return told(under_way, stopping, status),
+        };
         let connection = under_way.connection();
         let given = deadline::given(request.headers());
         let entered = match under_way.is_op() {
@@ -172,6 +189,10 @@ impl Followed {
     fn open(&self, request: Request<RequestBody>, calls: ConnectionCalls) -> Going {
         let stopping = &self.shared.stopping;
         let under_way = UnderWay::on(calls.clone(), request.headers(), Ending::Own, MethodKind::Streaming);
+        let request = match self.guarding.admit(request, under_way.calls()) {
+            Ok(request) => request,
+            Err(status) => return told(under_way, stopping, status),
+        };
         let bytes = match holding::enter(under_way.account(), &request, false) {
             Ok(bytes) => bytes,
             Err(short) => return refused(under_way, stopping, short, ""),
@@ -309,8 +330,15 @@ impl Future for Around {
     }
 }
 
-/// What a call is told for which there is no room. Its answer is small and held nowhere else.
+/// What a call is told for which there is no room.
 fn refused(under_way: UnderWay, stopping: &Stopping, short: Short, poll_over: &str) -> Going {
+    let status =
+        if under_way.is_poll() { refusal::of_short_poll(short, poll_over) } else { refusal::of_short(short) };
+    told(under_way, stopping, status)
+}
+
+/// What a call is told that no service hears of. Its answer is small and held nowhere else.
+fn told(under_way: UnderWay, stopping: &Stopping, status: Status) -> Going {
     let connection = under_way.connection();
     let account = under_way.account();
     let bytes = match under_way.is_op() {
@@ -318,8 +346,6 @@ fn refused(under_way: UnderWay, stopping: &Stopping, short: Short, poll_over: &s
         true => CallBytes::of_op(account.answer_anyway(REFUSAL_BYTES)),
         false => CallBytes::of(account.refused_call(REFUSAL_BYTES)),
     };
-    let status =
-        if under_way.is_poll() { refusal::of_short_poll(short, poll_over) } else { refusal::of_short(short) };
     let answer = Around::at_once(status.into_http());
     Going { connection, answering: under_way.answered(stopping, answer, bytes, cut), patience: None }
 }

@@ -26,7 +26,7 @@ mod router;
 mod serve;
 mod view;
 
-pub use metrics::{Kind as MetricKind, METRICS, Metric};
+pub use metrics::{Kind as MetricKind, METRICS, Metric, NodeFigures};
 #[doc(hidden)]
 pub use router::router;
 pub use serve::{serve, serve_protected};

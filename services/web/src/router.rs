@@ -7,9 +7,8 @@ use axum::response::{Html, IntoResponse};
 use axum::routing::get;
 use axum::{Json, Router};
 use tripod_gateway::{Check, Gateway, Readiness};
-use tripod_tls::Tls;
 
-use crate::metrics;
+use crate::metrics::{self, NodeFigures};
 use crate::view::View;
 
 /// What is served, and what for.
@@ -23,17 +22,17 @@ const PATHS: [(&str, &str); 5] = [
 
 /// All paths, without a port: for `tripod-fuzz`, besides [`crate::serve`].
 pub fn router(gateway: Gateway) -> Router {
-    router_with(gateway, None)
+    router_with(gateway, NodeFigures::default())
 }
 
-/// The same for a node with these certificates.
-pub(crate) fn router_with(gateway: Gateway, tls: Option<Tls>) -> Router {
+/// The same for a node that also shows these.
+pub(crate) fn router_with(gateway: Gateway, figures: NodeFigures) -> Router {
     Router::new()
         .route("/", get(index))
         .route("/livez", get(livez))
         .route("/readyz", get(readyz))
         .route("/status", get(status))
-        .route("/metrics", get(move |gateway| metrics(gateway, tls.clone())))
+        .route("/metrics", get(move |gateway| metrics(gateway, figures.clone())))
         .with_state(gateway)
 }
 
@@ -84,6 +83,6 @@ async fn status(State(gateway): State<Gateway>) -> Json<View> {
     Json(View::of(&gateway.admin().status(), gateway.waiting_calls()))
 }
 
-async fn metrics(State(gateway): State<Gateway>, tls: Option<Tls>) -> impl IntoResponse {
-    ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], metrics::page(&gateway, tls).await)
+async fn metrics(State(gateway): State<Gateway>, figures: NodeFigures) -> impl IntoResponse {
+    ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], metrics::page(&gateway, figures).await)
 }

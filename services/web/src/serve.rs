@@ -12,8 +12,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tripod_gateway::Gateway;
 use tripod_local::{ConnectionLimits, Connections};
-use tripod_tls::{ServerTls, Tls};
+use tripod_tls::ServerTls;
 
+use crate::metrics::NodeFigures;
 use crate::router::router_with;
 
 /// Connections at a time, of probes, collectors of metrics and people. They are of the files that a node keeps for itself,
@@ -37,17 +38,17 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Bytes for T {}
 /// Serves the http port until `shutdown` resolves, and then until the answers that are under way have been given. A failed
 /// accept concerns one connection, and ends nothing.
 pub async fn serve(listener: TcpListener, gateway: Gateway, shutdown: impl Future<Output = ()> + Send) {
-    serve_protected(listener, (None, None), gateway, shutdown).await;
+    serve_protected(listener, (NodeFigures::default(), None), gateway, shutdown).await;
 }
 
-/// [`serve`] of a node with these certificates, and with its connections protected so, if they are.
+/// [`serve`] of a node that also shows these figures, with its connections protected so, if they are.
 pub async fn serve_protected(
     listener: TcpListener,
-    (node, tls): (Option<Tls>, Option<ServerTls>),
+    (figures, tls): (NodeFigures, Option<ServerTls>),
     gateway: Gateway,
     shutdown: impl Future<Output = ()> + Send,
 ) {
-    let router = router_with(gateway, node);
+    let router = router_with(gateway, figures);
     tripod_port::end_when_lost(&listener);
     let connections = Connections::new(LIMITS);
     let graceful = GracefulShutdown::new();

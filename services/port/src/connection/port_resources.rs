@@ -9,6 +9,7 @@ use super::silent::SilentConnections;
 use crate::bytes_held::{Budget, MemoryLimits};
 use crate::calls::{Gather, StreamTally};
 use crate::contact::Contact;
+use crate::guard::Guarding;
 use crate::throttle::Throttle;
 
 /// What the ports of a process share.
@@ -24,6 +25,8 @@ pub struct PortResources {
     pub gather: Gather,
     /// Counts streams of calls, on all ports together.
     pub streams: StreamTally,
+    /// Is asked about every call of gRPC.
+    pub guarding: Guarding,
     /// Those that give way when there is no permit.
     pub(crate) silent: SilentConnections,
     /// When it is said that there is no permit.
@@ -47,6 +50,7 @@ impl PortResources {
             memory,
             gather: Gather::default(),
             streams: StreamTally::default(),
+            guarding: Guarding::default(),
             silent: SilentConnections::default(),
             told: Arc::default(),
         }
@@ -62,6 +66,12 @@ impl PortResources {
     #[must_use]
     pub fn tallying(self, streams: StreamTally) -> Self {
         Self { streams, ..self }
+    }
+
+    /// The same with a guard that is asked about every call of gRPC.
+    #[must_use]
+    pub fn guarded(self, guarding: Guarding) -> Self {
+        Self { guarding, ..self }
     }
 
     /// The same with bytes counted there.

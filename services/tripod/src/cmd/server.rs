@@ -349,6 +349,7 @@ fn config(args: ServerArgs, joined: Option<Joined>) -> Result<node::Config, Fail
         connections: (args.client_connections, args.client_connections_per_address),
         dial_allow: args.dial_allow.unwrap_or_default(),
         tls: None,
+        authorise: args.tls.authorise(),
         memory: args.memory.limits(),
         state: args.state.to_limits()?,
         level_max: level_max(args.feature_level_max),

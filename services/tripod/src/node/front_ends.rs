@@ -30,7 +30,7 @@ pub(super) fn all(gateway: &Gateway, config: &Config, dialler: &Dialler, told: N
     let mars = mars(gateway, dialler, &scheduler);
     FrontEnds::of(vec![
         Box::new(Coordination::telling(gateway.clone(), to_tasks)),
-        Box::new(Native::new(gateway.clone(), told.job_ports, told.backups)),
+        Box::new(Native::new(gateway.clone(), told.job_ports, told.backups).authorising(config.authorise)),
         Box::new(Xds::new(gateway.clone())),
         Box::new(scheduler),
         Box::new(Mindspore::new(gateway, dialler)),

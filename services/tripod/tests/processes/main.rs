@@ -7,6 +7,7 @@ mod config;
 mod dev;
 mod ended;
 mod gang;
+mod gate;
 mod habits;
 mod job_ports;
 mod join;
@@ -23,6 +24,7 @@ mod scheduler;
 mod schemas;
 #[path = "../runbooks/screen.rs"]
 mod screen;
+mod site;
 mod start;
 mod status;
 mod support;

@@ -1,12 +1,14 @@
 //! The values of the metrics.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
+use tripod_gate::Tally;
 use tripod_gateway::{HistogramView, Measures, Role, Status, TurnCounts};
 use tripod_local::Connections;
 use tripod_port::{Budget, StreamTally};
@@ -30,6 +32,7 @@ pub(super) struct Figures {
     pub(super) memory: Budget,
     pub(super) streams: StreamTally,
     pub(super) tls: Option<Tls>,
+    pub(super) calls: Arc<Tally>,
     pub(super) census: Census,
     pub(super) process: Process,
 }
@@ -153,7 +156,15 @@ impl Figures {
         };
         page.counters(&all::TLS_HANDSHAKES, Outcome::ALL.into_iter().map(handshakes))?;
         page.gauge(&all::TLS_NOT_AFTER, tls.map_or(0, Tls::not_after))?;
-        page.counter(&all::TLS_RELOAD_FAILURES, tls.map_or(0, Tls::reload_failures))
+        page.counter(&all::TLS_RELOAD_FAILURES, tls.map_or(0, Tls::reload_failures))?;
+        let calls = &self.calls;
+        let outcomes = [
+            ("allowed", calls.allowed()),
+            ("in_apply", calls.in_apply()),
+            ("refused", calls.refused()),
+            ("would_refuse", calls.would_refuse()),
+        ];
+        page.counters(&all::AUTHORISED_CALLS, outcomes)
     }
 
     fn streams(&self, page: &mut Page<'_>) -> fmt::Result {

@@ -16,8 +16,11 @@ mod census;
 mod figures;
 mod process;
 
+use std::sync::Arc;
+
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
+use tripod_gate::Tally;
 use tripod_gateway::Gateway;
 use tripod_tls::Tls;
 
@@ -29,8 +32,17 @@ use process::Process;
 /// The media type of [`page`].
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
+/// What a node shows besides what its gateway knows.
+#[derive(Debug, Clone, Default)]
+pub struct NodeFigures {
+    /// Its certificates, if it has some.
+    pub tls: Option<Tls>,
+    /// What was decided about calls.
+    pub calls: Arc<Tally>,
+}
+
 /// Every metric of this node. Takes half a second at most: one of them is whether the cluster answers.
-pub(crate) async fn page(gateway: &Gateway, tls: Option<Tls>) -> String {
+pub(crate) async fn page(gateway: &Gateway, NodeFigures { tls, calls }: NodeFigures) -> String {
     let figures = Figures {
         ready: gateway.readiness().await.is_ready(),
         status: gateway.admin().status(),
@@ -43,6 +55,7 @@ pub(crate) async fn page(gateway: &Gateway, tls: Option<Tls>) -> String {
         memory: gateway.memory().clone(),
         streams: gateway.streams().clone(),
         tls,
+        calls,
         census: Census::take(gateway).await,
         process: Process::look(),
     };

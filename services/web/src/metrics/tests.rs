@@ -48,7 +48,7 @@ async fn full_page() -> String {
         heard: vec![(NodeId(2), Duration::from_millis(1500))],
         ..Measures::default()
     });
-    page(&gateway, None).await
+    page(&gateway, NodeFigures::default()).await
 }
 
 #[test]
