@@ -82,6 +82,8 @@ catalogue! {
     AuditRequired = 1537, "audit-required", "a call was refused because nothing has written it down";
     AuditBroken = 1538, "audit-broken", "an audit log is not what its node wrote";
     AuditFile = 1539, "audit-file", "files of an audit log cannot be used";
+    NotAuthorised = 1521, "not-authorised", "whoever called may not make that call";
+    EnforceOpen = 1522, "enforce-open", "calls cannot be authorised on ports that take plain text";
     PreflightFailed = 1601, "preflight-failed", "this machine is not fit for a node";
     BenchFailed = 1602, "bench-failed", "a measurement could not be made";
 

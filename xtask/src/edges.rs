@@ -31,6 +31,7 @@ const FRONT_END_MAY: &[&str] = &[
     "tripod-audit",
     "tripod-backoff",
     "tripod-dial",
+    "tripod-gate",
     "tripod-gateway",
     "tripod-local",
     "tripod-port",
@@ -112,7 +113,15 @@ const OURS: &[Ours] = &[
     },
     Ours {
         package: "tripod-raft",
-        may: &["tripod-backoff", "tripod-dial", "tripod-local", "tripod-proto", "tripod-state", "tripod-tls"],
+        may: &[
+            "tripod-backoff",
+            "tripod-dial",
+            "tripod-gate",
+            "tripod-local",
+            "tripod-proto",
+            "tripod-state",
+            "tripod-tls",
+        ],
         dev: &[],
         because: "raft carries the state",
     },
@@ -139,6 +148,7 @@ const OURS: &[Ours] = &[
         package: "tripod-gateway",
         may: &[
             "tripod-backoff",
+            "tripod-gate",
             "tripod-local",
             "tripod-port",
             "tripod-proto",

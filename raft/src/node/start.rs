@@ -55,7 +55,7 @@ impl Node {
     /// Opens the storage, recovers the state, and joins the peers.
     pub(crate) async fn start(world: World, options: Options, hooks: Hooks) -> Result<Self, StartError> {
         let config = config::raft_config(&options)?;
-        let World { wires, work, clock, observer, level_max } = world;
+        let World { wires, work, clock, observer, level_max, who_may_call } = world;
         let (listener, failure) = (port::bind(&wires, &options.peer_listen).await?, Failure::new());
         let Storage { log, snapshots, space, marker, pin, skipped } =
             open_storage(&options, &failure, &work, level_max).await?;
@@ -119,7 +119,8 @@ impl Node {
         };
         node.follow_membership(&channels);
         node.join(calls, marker);
-        node.serve(listener, tls.map(|tls| Proof::new(tls, channels, initial(&node.options))));
+        let proof = tls.map(|tls| Proof::new(tls, channels, initial(&node.options)));
+        node.serve(listener, proof, who_may_call);
         node.watch();
         Ok(node)
     }

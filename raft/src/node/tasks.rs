@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use openraft::async_runtime::WatchReceiver as _;
 use tokio_util::sync::CancellationToken;
+use tripod_gate::Gate;
 use tripod_state::State;
 use tripod_state::ids::{NodeId, Term};
 
@@ -27,7 +28,7 @@ use crate::peers::wiring::PeerListener;
 
 impl Node {
     /// Opens the port to the peers.
-    pub(super) fn serve(&self, listener: PeerListener, proof: Option<Proof>) {
+    pub(super) fn serve(&self, listener: PeerListener, proof: Option<Proof>, who_may_call: Arc<Gate>) {
         let cluster_id = &self.options.cluster_id;
         let raft = RaftService {
             raft: self.raft.clone(),
@@ -69,7 +70,7 @@ impl Node {
             (supported < level).then(|| level::too_old(node, supported, level))
         };
         let guard = Guard::new(LocalIdentity::of(&self.options), Arc::new(why_end)).proved_by(proof);
-        let task = port::serve(listener, &guard, raft, leader, self.stop.clone());
+        let task = port::serve(listener, &guard, who_may_call, raft, leader, self.stop.clone());
         *self.server.lock() = Some(task);
     }
 

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use tripod_gate::{Gate, Mode, Port, Tally};
 use tripod_state::ids::FeatureLevel;
 use tripod_state::level;
 use tripod_tls::PeerTls;
@@ -26,6 +27,8 @@ pub struct World {
     pub(crate) observer: Option<Arc<dyn Observer>>,
     /// The highest feature level that this build is to support.
     pub(crate) level_max: FeatureLevel,
+    /// What is asked about every call that comes to the peer port.
+    pub(crate) who_may_call: Arc<Gate>,
 }
 
 impl World {
@@ -33,15 +36,19 @@ impl World {
     #[must_use]
     pub fn real() -> Self {
         let clock = Arc::new(time_of_day);
-        Self { wires: Wires::Tcp, work: Work::Threads, clock, observer: None, level_max: level::NEWEST }
+        Self::of(Wires::Tcp, Work::Threads, clock)
     }
 
     /// A network, a disk and a clock that are brought along. Nothing of such a node leaves the thread that
     /// it runs on, nor the time of that thread's runtime; [`crate::Chance::seed`] settles the rest.
     #[must_use]
     pub fn simulated(network: Arc<dyn Network>, disk: SimulatedDisk, clock: WallClock) -> Self {
-        let (wires, work) = (Wires::Brought(network), Work::Inline(disk));
-        Self { wires, work, clock, observer: None, level_max: level::NEWEST }
+        Self::of(Wires::Brought(network), Work::Inline(disk), clock)
+    }
+
+    fn of(wires: Wires, work: Work, clock: WallClock) -> Self {
+        let who_may_call = Arc::new(Gate::new(Port::Peer, Mode::Off, Arc::new(Tally::default())));
+        Self { wires, work, clock, observer: None, level_max: level::NEWEST, who_may_call }
     }
 
     /// The same world, in which the nodes prove by TLS who they are; for a world whose network is TCP.
@@ -51,6 +58,12 @@ impl World {
             (Wires::Tcp, Some(tls)) => Self { wires: Wires::Protected(tls), ..self },
             (wires, _) => Self { wires, ..self },
         }
+    }
+
+    /// The same world with this gate before the peer port, which sees who calls by its certificate.
+    #[must_use]
+    pub fn gated(self, who_may_call: Arc<Gate>) -> Self {
+        Self { who_may_call, ..self }
     }
 
     /// The same world with somebody who looks on.

@@ -17,7 +17,6 @@ use tripod_tls::{PeerTls, Presented};
 
 use super::network::Stream as Bytes;
 use super::proof::PeerConnection;
-use super::succession::Succession;
 
 /// Connections at a time. Each of a cluster's nodes has a few. They are of the files that a node keeps from its clients,
 /// and one address cannot take them all.
@@ -140,7 +139,7 @@ impl Connected for Arrival {
     type ConnectInfo = PeerConnection;
 
     fn connect_info(&self) -> PeerConnection {
-        PeerConnection { succession: Succession::default(), presented: self.presented.clone() }
+        PeerConnection::new(self.presented.clone())
     }
 }
 

@@ -1,10 +1,12 @@
 //! Whether whoever calls has proved by TLS to be the node that it says it is.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use tonic::Extensions;
+use tripod_gate::Caller;
 use tripod_proto::code::Code;
 use tripod_tls::{PeerTls, Presented};
 
@@ -20,6 +22,26 @@ pub struct PeerConnection {
     pub(crate) succession: Succession,
     /// Absent where connections are not protected.
     pub(crate) presented: Option<Presented>,
+    /// Who calls, as the gate sees it, since it first asked.
+    caller: Arc<OnceLock<Arc<Caller>>>,
+}
+
+impl PeerConnection {
+    /// One of which nothing is known but this.
+    pub(crate) fn new(presented: Option<Presented>) -> Self {
+        Self { presented, ..Self::default() }
+    }
+
+    /// Who calls by the connection of these extensions: whom its certificate names; in plain text whoever it may be.
+    pub(crate) fn caller(extensions: &Extensions) -> Option<Arc<Caller>> {
+        let connection = extensions.get::<Self>()?;
+        let caller = connection.caller.get_or_init(|| {
+            let proved = connection.presented.as_ref().and_then(Presented::proved);
+            let caller = proved.map(|proved| Caller::by_path(proved.identity().clone()));
+            Arc::new(caller.unwrap_or(Caller::Legacy))
+        });
+        Some(Arc::clone(caller))
+    }
 }
 
 /// Judges what was proved. A node is known by the host of its address: its certificate is one of that host.

@@ -22,7 +22,7 @@ use tripod_state::{State, Topic, member};
 
 use crate::dialect::Dialect;
 use crate::front::{Front, Outcome};
-use crate::{beat_sets, l, n, t};
+use crate::{beat_sets, l, n, own_task, t};
 
 /// Verdicts that may wait for a slow agent.
 const VERDICTS_WAITING: usize = 64;
@@ -62,6 +62,7 @@ impl Agents for Service {
     type WatchMembersStream = Members;
 
     async fn beat(&self, request: Request<pb::BeatRequest>) -> Result<Response<Verdicts>, Status> {
+        about_own_job(&request)?;
         let pb::BeatRequest { job, beats, set } = request.into_inner();
         if beats.len() > BEATS_MAX {
             return Err(Status::resource_exhausted(format!(
@@ -128,6 +129,12 @@ impl Agents for Service {
         });
         Ok(Response::new(Box::pin(ReceiverStream::new(members))))
     }
+}
+
+/// The heartbeats are of tasks of the caller's job.
+fn about_own_job(request: &Request<pb::BeatRequest>) -> Result<(), Status> {
+    let job = request.get_ref().job.as_str();
+    own_task::check_job(request.extensions(), if job.is_empty() { DEFAULT_JOB } else { job })
 }
 
 impl Dialects {

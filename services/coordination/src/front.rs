@@ -18,7 +18,7 @@ use crate::dialect::Dialect;
 use crate::names::{Names, Voice};
 use crate::presence::{self, Life};
 use crate::speaker::Speakers;
-use crate::status;
+use crate::{own_task, status};
 
 /// How much later than anything else that happened with it an error is told to polls.
 ///
@@ -114,6 +114,7 @@ impl Front {
     {
         let caller = self.caller(request).await?;
         let command = decode(caller, request.get_ref());
+        own_task::check(request.extensions(), own_task::sender(&command))?;
         let life = Life::of(&command).filter(|_| !caller.lasting);
         Ok((life, caller.call(&self.shared.gateway, command).await))
     }
@@ -163,6 +164,7 @@ impl Front {
         M: Message,
     {
         let (scope, task, incarnation) = decode(self.caller(&request).await?, request.get_ref());
+        own_task::check(request.extensions(), Some(task))?;
         let interval = self.interval(&request);
         let reply = self.shared.gateway.heartbeat(scope, task, incarnation, interval).await;
         if let (Ok(Ok(_)), Some(calls)) = (&reply, CallContext::connection_calls(request.extensions())) {
@@ -269,6 +271,10 @@ impl Front {
         let reply = match self.find_caller(&request).await {
             Ok(Ok(caller)) => {
                 lasting = caller.lasting;
+                let sender = own_task::sender(&decode(caller, request.get_ref()));
+                if let Err(refused) = own_task::check(request.extensions(), sender) {
+                    return refused;
+                }
                 match self.ask_for_errors(caller, &request, decode).await {
                     Some(reply) => reply,
                     None => return status::of_last_poll(),

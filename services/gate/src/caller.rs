@@ -69,6 +69,17 @@ impl Caller {
         }
     }
 
+    /// Who proved this identity, as far as its path goes: for a cluster that knows no grants.
+    #[must_use]
+    pub fn by_path(identity: Identity) -> Self {
+        let grant = match &identity.kind {
+            Kind::Operator(_) => Grant::Operator,
+            Kind::Viewer(_) => Grant::Viewer,
+            _ => Grant::Nothing,
+        };
+        Self::of(identity, grant)
+    }
+
     /// As what it calls; `None` if it is nobody.
     #[must_use]
     pub fn role(&self) -> Option<Role> {
@@ -77,6 +88,12 @@ impl Caller {
             Self::Listener(_) => Some(Role::Task),
             Self::Proved { role, .. } => Some(*role),
         }
+    }
+
+    /// Whether it acts within some jobs only.
+    #[must_use]
+    pub fn is_confined(&self) -> bool {
+        self.role().is_some() && self.scope() != Scope::Everywhere
     }
 
     pub(crate) fn scope(&self) -> Scope<'_> {

@@ -113,12 +113,14 @@ impl fmt::Display for Reason {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             Self::UnknownRpc | Self::OtherPort => "no such call is served here",
-            Self::NoIdentity => "who calls must say so; use a certificate of this cluster",
-            Self::NoGrant => "nothing was granted to this name; ask an operator",
-            Self::Role => "nobody of this role may make this call",
-            Self::OtherJob => "the call is about a job that is not the caller's",
-            Self::OtherTask => "the call speaks of a task that is not the caller's",
-            Self::OtherNode => "the call speaks of a node that is not the caller",
+            Self::NoIdentity => {
+                "T1521 not-authorised: who calls must say so; use a certificate of this cluster"
+            }
+            Self::NoGrant => "T1521 not-authorised: nothing was granted to this name; ask an operator",
+            Self::Role => "T1521 not-authorised: nobody of this role may make this call",
+            Self::OtherJob => "T1521 not-authorised: the call is about a job that is not the caller's",
+            Self::OtherTask => "T1521 not-authorised: the call speaks of a task that is not the caller's",
+            Self::OtherNode => "T1521 not-authorised: the call speaks of a node that is not the caller",
         })
     }
 }

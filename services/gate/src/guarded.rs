@@ -5,14 +5,15 @@ use std::task::{Context, Poll};
 
 use futures::future::{Either, Ready, ready};
 use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Request, Response};
+use http::{Extensions, HeaderValue, Request, Response};
 use tower::{Layer, Service};
 use tripod_identity::JobName;
 
-use crate::{Caller, Gate, Mode, Reason};
+use crate::{Caller, Gate, Mode, NamedJob, Reason};
 
 /// Services behind a gate. Who calls is said by an `Arc<Caller>` among the extensions of a request, which whoever accepted its
-/// connection put there. What is left to be checked goes on among them, as [`crate::Checks`].
+/// connection put there, or who [sees](GateLayer::seen_by) the callers of the port. What is left to be checked goes on among them, as
+/// [`crate::Admitted`].
 ///
 /// Without such a caller the call is of whom the port takes for that: [`Caller::Legacy`] where nobody need say who it is,
 /// [`Caller::Listener`] on the port of a job, else [`Caller::Anonymous`].
@@ -28,6 +29,14 @@ struct Before {
     gate: Arc<Gate>,
     own: Option<JobName>,
     unknown: Arc<Caller>,
+    see: See,
+}
+
+/// Finds who calls among the extensions of a request.
+type See = fn(&Extensions) -> Option<Arc<Caller>>;
+
+fn put_there(extensions: &Extensions) -> Option<Arc<Caller>> {
+    extensions.get().cloned()
 }
 
 /// Puts a gate before all services of a port.
@@ -38,7 +47,13 @@ impl GateLayer {
     /// A gate before a port that has a job of its `own`, or none. `unknown` is who calls by a connection of which nothing is said.
     #[must_use]
     pub fn new(gate: Arc<Gate>, own: Option<JobName>, unknown: Caller) -> Self {
-        Self(Before { gate, own, unknown: Arc::new(unknown) })
+        Self(Before { gate, own, unknown: Arc::new(unknown), see: put_there })
+    }
+
+    /// The same with another way to find who calls.
+    #[must_use]
+    pub fn seen_by(self, see: See) -> Self {
+        Self(Before { see, ..self.0 })
     }
 }
 
@@ -64,15 +79,17 @@ where
     }
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        let Before { gate, own, unknown } = &self.before;
+        let Before { gate, own, unknown, see } = &self.before;
         if gate.mode() == Mode::Off {
             return Either::Left(self.services.call(request));
         }
-        let caller = request.extensions().get::<Arc<Caller>>().unwrap_or(unknown);
-        match gate.judge(caller, request.uri().path(), request.headers(), own.as_ref()) {
-            Ok(checks) => {
-                if !checks.is_empty() {
-                    request.extensions_mut().insert(checks);
+        let seen = see(request.extensions());
+        let caller = seen.as_ref().unwrap_or(unknown);
+        let own = |_| own.clone().map_or(NamedJob::Unsaid, NamedJob::Named);
+        match gate.judge(caller, request.uri().path(), request.headers(), own) {
+            Ok(admitted) => {
+                if let Some(admitted) = admitted {
+                    request.extensions_mut().insert(admitted);
                 }
                 Either::Left(self.services.call(request))
             }

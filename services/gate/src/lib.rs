@@ -7,8 +7,8 @@
 //! | [`decide`] | allowed, refused for a reason, or to be decided where the command is applied |
 //! | [`Gate`], [`Guarded`] | the same in front of a port: off, counting what it would refuse, or refusing |
 //!
-//! Effects are authorised, not requests: what needs the state or the body is a [`Check`] that goes with the call, and is made by who
-//! applies it. The gate refuses only what no state could allow.
+//! Effects are authorised, not requests: what needs the state or the body is a [`Check`] that goes with the call, as [`Admitted`], and
+//! is made by who reads it. The gate refuses only what no state could allow.
 //!
 //! # What this crate does not know
 //!
@@ -24,7 +24,8 @@
 //! | `role`, `right`, `row` | the columns of the table, what stands in a cell, a row |
 //! | `rows` | the table |
 //! | `port` | where a service is served |
-//! | `check` | what is left to be checked |
+//! | `job_place` | where a call says which job it is about |
+//! | `check`, `admitted` | what is left to be checked, and how it is |
 //! | `caller`, `grant` | who calls, and what was granted to that one |
 //! | `decide` | the decision |
 //! | `dialect` | how figures call an RPC |
@@ -32,6 +33,7 @@
 //! | `guarded` | the same as a service of tower |
 //! | [`page`] | the table as documentation has it |
 
+mod admitted;
 mod caller;
 mod check;
 mod decide;
@@ -39,6 +41,7 @@ mod dialect;
 mod gate;
 mod grant;
 mod guarded;
+mod job_place;
 mod mode;
 pub mod page;
 mod port;
@@ -49,12 +52,14 @@ mod rows;
 mod rpc;
 mod tally;
 
+pub use admitted::Admitted;
 pub use caller::Caller;
 pub use check::{Check, Checks};
 pub use decide::{Call, Decision, Reason, Subject, decide};
 pub use gate::{Gate, NamedJob};
 pub use grant::{GRANTED_JOBS_MAX, Grant, TooMany};
 pub use guarded::{GateLayer, Guarded};
+pub use job_place::JobPlace;
 pub use mode::Mode;
 pub use port::Port;
 pub use right::Right;
@@ -62,4 +67,4 @@ pub use role::Role;
 pub use row::Row;
 pub use rows::row;
 pub use rpc::*;
-pub use tally::{KINDS_COUNTED_MAX, Refusals, Tally};
+pub use tally::{KINDS_COUNTED_MAX, News, Refusals, Tally};

@@ -12,7 +12,7 @@ use http::{Request, Response};
 use support::{job, proved};
 use tower::{Layer as _, Service};
 use tripod_gate::{
-    Caller, Check, Checks, Gate, GateLayer, Grant, Guarded, Jobs, Mode, Port, Reason, Rpc, Tally,
+    Admitted, Caller, Check, Checks, Gate, GateLayer, Grant, Guarded, Jobs, Mode, Port, Reason, Rpc, Tally,
 };
 
 /// Answers with what was left to be checked.
@@ -29,7 +29,7 @@ impl Service<Request<()>> for Bare {
     }
 
     fn call(&mut self, request: Request<()>) -> Self::Future {
-        let checks = request.extensions().get().copied().unwrap_or(Checks::NONE);
+        let checks = Admitted::of(request.extensions()).map_or(Checks::NONE, Admitted::checks);
         ready(Ok(Response::new(Some(checks))))
     }
 }
@@ -84,7 +84,7 @@ impl Case {
     }
 }
 
-const GET: &str = "/tripod.v1.Kv/Get";
+const GET: &str = "/xla.coordination.CoordinationService/GetKeyValue";
 const DELETE: &str = "/tripod.v1.Jobs/Delete";
 
 fn refused(reason: Reason) -> Result<Checks, (String, String)> {
@@ -109,7 +109,7 @@ fn a_gate_that_is_off_asks_nothing_and_counts_nothing() {
 fn a_rehearsal_lets_everything_through_and_counts_what_would_be_refused() {
     let mut case = Case::new(Mode::Rehearse, None, Caller::Anonymous);
     assert_eq!(case.call(task(), GET, Some("own")), Ok(Checks::NONE));
-    assert_eq!(case.call(task(), GET, None), Ok(Checks::NONE));
+    assert_eq!(case.call(task(), GET, None), Ok(Checks::NONE.and(Check::OwnJob)));
     for _ in 0..2 {
         assert_eq!(case.call(task(), DELETE, Some("own")), Ok(Checks::NONE));
     }
@@ -171,6 +171,19 @@ fn whoever_need_not_say_who_it_is_may_what_it_always_could() {
     }
     // Who has proved to be somebody is that one.
     assert_eq!(case.call(task(), DELETE, Some("own")), refused(Reason::Role));
+}
+
+#[test]
+fn a_job_that_the_message_names_is_checked_whatever_the_head_says() {
+    let own_job = Checks::NONE.and(Check::OwnJob);
+    let mut case = Case::new(Mode::Enforce, Some("own"), Caller::Anonymous);
+    for path in ["/tripod.v1.Kv/Put", "/tripod.v1.Jobs/Get"] {
+        assert_eq!(case.call(task(), path, None), Ok(own_job), "{path}");
+        assert_eq!(case.call(task(), path, Some("own")), Ok(own_job), "{path}");
+        assert_eq!(case.call(task(), path, Some("other")), refused(Reason::OtherJob), "{path}");
+    }
+    let own_session = Checks::NONE.and(Check::OwnSession);
+    assert_eq!(case.call(task(), "/tripod.v1.Sessions/Open", None), Ok(own_session), "it is about no job");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use support::{compare, every_caller, job};
 use tripod_gate::{
     Call, Caller, Check, Decision, Port, Reason, Right, Role, Rpc, Subject, decide, page, row,
 };
+use tripod_proto::code::Code;
 
 /// Whose messages come with libraries: two of discovery, two of health.
 const FROM_LIBRARIES: usize = 4;
@@ -158,6 +159,8 @@ fn a_refusal_has_a_text_that_needs_no_escape() {
         let text = reason.to_string();
         assert!(text.bytes().all(|byte| (0x20..0x7f).contains(&byte) && byte != b'%'), "{text}");
         assert!([7, 12, 16].contains(&reason.code()));
+        let code = Code::NotAuthorised;
+        assert_eq!(reason.code() != 12, text.starts_with(&format!("{code}: ")), "{code}: {text}");
         assert!(reason.word().bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'));
     }
 }

@@ -56,6 +56,7 @@ pub(crate) fn status(status: &Status, jobs: &[Summary], announced: &Members) -> 
         comparisons: Some(comparisons(&status.comparisons)),
         measured: None,
         backups: None,
+        authorise: String::new(),
         forming: status
             .forming
             .as_ref()

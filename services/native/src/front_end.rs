@@ -3,11 +3,12 @@
 use tokio::sync::watch;
 use tonic::service::Routes;
 use tripod_audit::Auditor;
+use tripod_gate::Mode;
 use tripod_gateway::{FrontEnd, Gateway, JobBinding, PortKind};
 use tripod_port::{Direct, Manner};
 
 use crate::manners::MANNERS;
-use crate::service::{add_to, direct};
+use crate::service::{add_to, cluster_service, direct};
 use crate::{Backups, JobPorts};
 
 /// `tripod.v1` and `grpc.health.v1`, on the client port.
@@ -16,6 +17,7 @@ pub struct Native {
     job_ports: watch::Receiver<JobPorts>,
     backups: watch::Receiver<Option<Backups>>,
     auditor: Auditor,
+    authorise: Mode,
 }
 
 impl Native {
@@ -27,13 +29,20 @@ impl Native {
         job_ports: watch::Receiver<JobPorts>,
         backups: watch::Receiver<Option<Backups>>,
     ) -> Self {
-        Self { gateway, job_ports, backups, auditor: Auditor::default() }
+        let (auditor, authorise) = (Auditor::default(), Mode::Off);
+        Self { gateway, job_ports, backups, auditor, authorise }
     }
 
     /// The same, whose calls that change who takes part, the level or tokens, or end a job, are written down there.
     #[must_use]
     pub fn audited_by(self, auditor: Auditor) -> Self {
         Self { auditor, ..self }
+    }
+
+    /// The same of a node that does this with calls that their callers may not make.
+    #[must_use]
+    pub fn authorising(self, authorise: Mode) -> Self {
+        Self { authorise, ..self }
     }
 
     /// One whose node has no job ports and makes no backups: for tests and simulations.
@@ -54,7 +63,8 @@ impl FrontEnd for Native {
 
     fn add_to(&self, routes: Routes, _binding: &JobBinding) -> Routes {
         let told = (&self.job_ports, &self.backups);
-        add_to(routes, &self.gateway, told, &self.auditor)
+        let cluster = cluster_service(&self.gateway, told, &self.auditor, self.authorise);
+        add_to(routes, &self.gateway, cluster, &self.auditor)
     }
 
     fn direct(&self, _binding: &JobBinding) -> Vec<Direct> {

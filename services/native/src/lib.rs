@@ -17,6 +17,7 @@
 //! |---|---|
 //! | `service` | the services |
 //! | `audited` | calls of which a line is written |
+//! | `admitted` | what is checked of a call by whom its message is about |
 //! | `backups` | what the binary tells about the backups of its node |
 //! | `decode` | requests to commands, bounded |
 //! | `encode` | answers to messages |
@@ -28,6 +29,7 @@
 //! | `status` | faults and outages to codes and reasons |
 //! | `text` | faults in words |
 
+mod admitted;
 mod audited;
 mod backups;
 mod decode;

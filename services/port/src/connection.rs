@@ -29,6 +29,7 @@
 //! | `port_resources` | what new connections of a port depend on |
 //! | `opening` | the time that a new connection has to begin |
 //! | `parting` | the end of a connection whose node is stopping |
+//! | `belief` | the end of a connection whose client is not believed any more |
 //! | `presence` | that a connection stands, for those who wait for its client's first heartbeat |
 //! | `untaken` | what h2 has not been able to write |
 //! | `adapter` | the adapter around a socket |
@@ -38,6 +39,7 @@
 
 mod adapter;
 mod arrivals;
+mod belief;
 mod block;
 mod boundary;
 mod connection_calls;
@@ -56,6 +58,7 @@ mod untaken;
 
 pub use adapter::Mended;
 pub(crate) use arrivals::Arrivals;
+pub(crate) use belief::{Believed, belief};
 pub use connection_calls::ConnectionCalls;
 pub(crate) use connection_calls::{Handing, Unfinished};
 pub use incoming::MendedIncoming;

@@ -23,6 +23,7 @@ use crate::caller_connection::CallerConnection;
 use crate::calls::{self, Gather, StreamTally};
 use crate::connection::ConnectionCalls;
 use crate::direct::{Direct, DirectAnswer, DirectServices};
+use crate::guard::Guarding;
 use crate::holding::{self, Content, Received};
 use crate::manner::{Ending, Known, Manners, MethodKind};
 use crate::stop::Stopping;
@@ -45,6 +46,7 @@ pub struct Followed {
     gather: Gather,
     tally: StreamTally,
     counts: CallTally,
+    guarding: Guarding,
 }
 
 #[derive(Debug)]
@@ -74,6 +76,7 @@ impl Followed {
             gather: Gather::default(),
             tally: StreamTally::default(),
             counts: CallTally::default(),
+            guarding: Guarding::default(),
         }
     }
 
@@ -94,6 +97,12 @@ impl Followed {
     #[must_use]
     pub fn counting(self, counts: CallTally) -> Self {
         Self { counts, ..self }
+    }
+
+    /// The same with a guard that is asked about every call, and about every op of a stream of calls.
+    #[must_use]
+    pub fn guarding(self, guarding: Guarding) -> Self {
+        Self { guarding, ..self }
     }
 
     pub(crate) fn tally(&self) -> &StreamTally {
@@ -150,6 +159,10 @@ impl Followed {
     ) -> Going {
         let Shared { routes, stopping, .. } = &*self.shared;
         let counted = self.counts.begin(known.number);
+        let request = match self.guarding.admit(request, under_way.calls()) {
+            Ok(request) => request,
+            Err(status) => return told(under_way, stopping, status, counted),
+        };
         let connection = under_way.connection();
         let given = deadline::given(request.headers());
         let entered = match under_way.is_op() {
@@ -188,6 +201,10 @@ impl Followed {
         let counted = self.counts.begin(self.counts.number(calls::PATH));
         let stopping = &self.shared.stopping;
         let under_way = UnderWay::on(calls.clone(), request.headers(), Ending::Own, MethodKind::Streaming);
+        let request = match self.guarding.admit(request, under_way.calls()) {
+            Ok(request) => request,
+            Err(status) => return told(under_way, stopping, status, counted),
+        };
         let bytes = match holding::enter(under_way.account(), &request, false) {
             Ok(bytes) => bytes,
             Err(short) => return refused(under_way, stopping, short, "", counted),
@@ -332,7 +349,7 @@ impl Future for Around {
     }
 }
 
-/// What a call is told for which there is no room. Its answer is small and held nowhere else.
+/// What a call is told for which there is no room.
 fn refused(
     under_way: UnderWay,
     stopping: &Stopping,
@@ -340,6 +357,13 @@ fn refused(
     poll_over: &str,
     counted: CountedCall,
 ) -> Going {
+    let status =
+        if under_way.is_poll() { refusal::of_short_poll(short, poll_over) } else { refusal::of_short(short) };
+    told(under_way, stopping, status, counted)
+}
+
+/// What a call is told that no service hears of. Its answer is small and held nowhere else.
+fn told(under_way: UnderWay, stopping: &Stopping, status: Status, counted: CountedCall) -> Going {
     let connection = under_way.connection();
     let account = under_way.account();
     let bytes = match under_way.is_op() {
@@ -347,8 +371,6 @@ fn refused(
         true => CallBytes::of_op(account.answer_anyway(REFUSAL_BYTES)),
         false => CallBytes::of(account.refused_call(REFUSAL_BYTES)),
     };
-    let status =
-        if under_way.is_poll() { refusal::of_short_poll(short, poll_over) } else { refusal::of_short(short) };
     let answer = Around::at_once(status.into_http());
     Going { connection, answering: under_way.answered(stopping, answer, bytes, cut), patience: None, counted }
 }

@@ -41,12 +41,16 @@ fn services() -> Followed {
 }
 
 async fn call(path: &str, timeout: Option<&str>, calls: ConnectionCalls) -> Status {
+    call_of(&services(), path, timeout, calls).await
+}
+
+async fn call_of(services: &Followed, path: &str, timeout: Option<&str>, calls: ConnectionCalls) -> Status {
     let mut request = Request::builder().uri(path);
     if let Some(timeout) = timeout {
         request = request.header("grpc-timeout", timeout);
     }
     let request = request.body(RequestBody::Other(Body::empty())).expect("a request");
-    let answer = services().follow(request, calls).await.expect("there is no error");
+    let answer = services.follow(request, calls).await.expect("there is no error");
     Status::from_header_map(answer.headers()).expect("an answer without a message")
 }
 
@@ -116,4 +120,39 @@ async fn every_call_is_counted_once_whether_it_comes_by_itself_or_as_an_op() {
             (Some("Kv/Put".to_owned()), [0, 2, 0, 0], 2),
         ]
     );
+}
+
+/// Lets through what is called `Ask`, and remembers what it was asked.
+#[derive(Default, Clone)]
+struct Strict(Arc<parking_lot::Mutex<Vec<String>>>);
+
+impl crate::guard::Guard for Strict {
+    fn admit(&self, head: &mut http::request::Parts, connection: &ConnectionCalls) -> Result<(), Status> {
+        let path = head.uri.path();
+        let timeout = head.headers.get("grpc-timeout").map_or("", |timeout| timeout.to_str().expect("ascii"));
+        self.0.lock().push(format!("{path} {timeout} {:?}", connection.connection().address()));
+        if path.ends_with("/Ask") { Ok(()) } else { Err(Status::permission_denied("not you")) }
+    }
+}
+
+#[tokio::test]
+async fn a_guard_is_asked_once_about_every_call_and_no_service_hears_of_one_that_it_refuses() {
+    let strict = Strict::default();
+    let services = services().guarding(Guarding::by(strict.clone()));
+    let calls = ConnectionCalls::from(CallerAddress::at([10, 0, 0, 7].into()), Account::default());
+    for (path, code) in [
+        ("/a.Ready/Ask", Code::Aborted),
+        // It would never be answered.
+        ("/a.Plain/Wait", Code::PermissionDenied),
+        ("/a.Other/Take", Code::PermissionDenied),
+        ("/a.Other/Ask", Code::Unimplemented),
+        (calls::PATH, Code::PermissionDenied),
+    ] {
+        let status = call_of(&services, path, Some("1S"), calls.clone()).await;
+        assert_eq!(status.code(), code, "{path}");
+        let asked = std::mem::take(&mut *strict.0.lock());
+        let expected = format!("{path} 1S {:?}", calls.connection().address());
+        assert_eq!(asked, [expected]);
+    }
+    assert_eq!(calls.account().held(), 0, "a refusal is not held for longer than it takes");
 }

@@ -17,7 +17,8 @@ pub fn read<B>(request: &mut Request<B>) {
 
 impl Label {
     /// The first label of a name with several. An address and a bare name have none.
-    fn of(host: &str) -> Option<Self> {
+    #[must_use]
+    pub fn of(host: &str) -> Option<Self> {
         if host.starts_with('[') || host.parse::<std::net::Ipv4Addr>().is_ok() {
             return None;
         }

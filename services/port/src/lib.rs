@@ -36,6 +36,7 @@
 //! | `call_context` | what services find of a call |
 //! | `call_tally`, `timings` | what became of calls, and how long they took |
 //! | `followed`, `under_way` | around all services: which calls a stop waits for, and what it does to the others |
+//! | `guard` | who is asked about every call before a service hears of it |
 //! | `framed` | protocols that frame their bytes themselves, and how long their clients may take |
 //! | `bytes_held` | what is held for clients, counted by node and connection |
 //! | `holding` | around all services: how many bytes each call holds |
@@ -63,6 +64,7 @@ pub mod deadline;
 mod direct;
 mod followed;
 mod framed;
+mod guard;
 mod holding;
 pub mod label;
 mod listen;
@@ -98,6 +100,7 @@ pub use contact::{Contact, ContactSwitch};
 pub use direct::{Direct, DirectAnswer, DirectRequest, DirectService};
 pub use followed::{Followed, Following, REFUSAL_BYTES};
 pub use framed::{Accepted, Bytestream, Deadlines, Framed, Handling, Timeouts};
+pub use guard::{Guard, Guarding, Head};
 pub use holding::{Content, Received, enter as enter_call};
 pub use listen::{Binder, NotOpened};
 pub use lost::end_when_lost;

@@ -75,7 +75,8 @@ impl Served {
                 let services = Followed::new(routes, direct, manners, &stopping)
                     .gathering(resources.gather.clone())
                     .tallying(resources.streams.clone())
-                    .counting(resources.calls.clone());
+                    .counting(resources.calls.clone())
+                    .guarding(resources.guarding.clone());
                 let incoming = MendedIncoming::through(listener, stopping.clone(), resources);
                 Box::pin(async move {
                     serve_connections(incoming, services, stopping).await;

@@ -14,7 +14,7 @@ use tokio_stream::{Stream as _, StreamExt as _};
 use tonic::transport::server::Connected as _;
 
 use crate::bytes_held::CONNECTION_WINDOW_BYTES;
-use crate::connection::{Mended, MendedIncoming, Socket};
+use crate::connection::{Believed, Mended, MendedIncoming, Socket, belief};
 use crate::followed::Followed;
 use crate::serve::{STREAM_WINDOW_BYTES, STREAMS_MAX};
 use crate::stop::Stopping;
@@ -48,7 +48,9 @@ pub(crate) async fn serve_connections(incoming: MendedIncoming, services: Follow
 }
 
 async fn serve_connection(connection: Mended<Socket>, services: Followed, leaving: watch::Receiver<bool>) {
-    let services = services.on(connection.connect_info());
+    let calls = connection.connect_info();
+    let mut belief = belief(calls.clone());
+    let services = services.on(calls);
     let mut builder = Builder::new(TokioExecutor::new());
     builder
         .timer(TokioTimer::new())
@@ -61,6 +63,11 @@ async fn serve_connection(connection: Mended<Socket>, services: Followed, leavin
     let ended = std::future::poll_fn(|context| {
         if leaving.begins(context) {
             serving.as_mut().graceful_shutdown();
+        }
+        match belief.as_mut().map_or(Believed::Still, |belief| belief.poll(context)) {
+            Believed::Still => {}
+            Believed::NoLonger => serving.as_mut().graceful_shutdown(),
+            Believed::Over => return Poll::Ready(Ok(())),
         }
         serving.as_mut().poll(context)
     });

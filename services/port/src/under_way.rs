@@ -93,6 +93,11 @@ impl UnderWay {
         CallContext::new(self.calls.clone(), stopping.clone(), bytes.clone())
     }
 
+    /// The calls of its connection.
+    pub(crate) fn calls(&self) -> &ConnectionCalls {
+        &self.calls
+    }
+
     /// By which connection it came, and from where.
     #[must_use]
     pub fn connection(&self) -> CallerConnection {

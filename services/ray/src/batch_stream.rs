@@ -6,6 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio_stream::{Stream, StreamExt as _};
 use tonic::{Request, Response, Status, Streaming};
+use tripod_gate::Admitted;
 use tripod_proto::tripod::v1 as pb;
 use tripod_proto::tripod::v1::ray_line_server::RayLine;
 use tripod_state::ids::JobId;
@@ -25,6 +26,8 @@ struct BatchStream {
     front: Front,
     job: JobId,
     caller: Caller,
+    /// What is checked of the parts of its batches, if something is.
+    admitted: Option<Admitted>,
     /// What the process was told last.
     leader: Mutex<Known>,
 }
@@ -43,13 +46,13 @@ impl RayLine for Service {
         &self,
         request: Request<Streaming<pb::RayLineRequest>>,
     ) -> Result<Response<Self::BatchesStream>, Status> {
-        let (metadata, _, messages) = request.into_parts();
+        let (metadata, extensions, messages) = request.into_parts();
         let caller = Caller::of(&metadata)?;
         let job = self.front.job(&metadata).await?;
         let mut leader = self.front.leader.clone();
         leader.mark_changed();
-        let stream =
-            Arc::new(BatchStream { front: self.front.clone(), job, caller, leader: Mutex::new(leader) });
+        let (front, admitted) = (self.front.clone(), Admitted::of(&extensions).cloned());
+        let stream = Arc::new(BatchStream { front, job, caller, admitted, leader: Mutex::new(leader) });
         // The next message is looked at when this one is answered; a status ends the stream.
         let answers = messages.then(move |message| {
             let stream = Arc::clone(&stream);
@@ -66,7 +69,8 @@ impl BatchStream {
     ) -> Result<pb::RayLineResponse, Status> {
         let message = message.map_err(|status| oversize::mended(&status).unwrap_or(status))?;
         let caller = self.caller.at(message.seq, message.acked)?;
-        let answered = self.front.batch(self.job, caller, message.batch.unwrap_or_default()).await?;
+        let (admitted, batch) = (self.admitted.as_ref(), message.batch.unwrap_or_default());
+        let answered = self.front.batch(self.job, caller, admitted, batch).await?;
         let replayed = answered.replayed;
         let batch = front::encoded(answered.answer, replayed, |answer| batch::encode(answer, replayed))?;
         Ok(pb::RayLineResponse { batch: Some(batch), leader: self.news().unwrap_or_default() })

@@ -3,6 +3,7 @@
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Request, Response, Status};
 use tripod_dial::Dialler;
+use tripod_gate::Admitted;
 use tripod_gateway::{Consistency, Gateway, JobBinding};
 use tripod_proto::metadata;
 use tripod_proto::tripod::v1::RayBatchRequest;
@@ -14,7 +15,7 @@ use tripod_state::{Command, Scope, State};
 use crate::caller::Caller;
 use crate::leader::Known;
 use crate::pulse::Pulse;
-use crate::{batch, status};
+use crate::{admitted, batch, status};
 
 /// A gateway as the calls of one port see it.
 #[derive(Clone)]
@@ -73,8 +74,10 @@ impl Front {
         &self,
         job: JobId,
         mut caller: Caller,
+        admitted: Option<&Admitted>,
         message: RayBatchRequest,
     ) -> Result<Answered, Status> {
+        admitted::has_parts(admitted, &message.calls)?;
         if let Some(worker) = message.workerid {
             caller.origin.process = Some(WorkerId(worker));
         }

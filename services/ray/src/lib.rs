@@ -33,6 +33,7 @@
 //! | `front` | the way from a call to the gateway and back |
 //! | `caller` | what a call's headers say |
 //! | `admit` | whether a worker or a store may be where it says that it is |
+//! | `admitted` | whether a caller may make the calls that its batch has, and be what it registers |
 //! | `decode`, `batch`, `values` | requests to the domain's |
 //! | `graph`, `shown`, `failed` | what is shown: to clients of 2016, to people, in the place of a failed object |
 //! | `status` | the one table from refusals and outages to codes, texts and reasons |
@@ -43,6 +44,7 @@
 //! | `engine` | what the leader does; see its page |
 
 mod admit;
+mod admitted;
 mod batch;
 mod batch_stream;
 mod caller;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use tonic::{Request, Response, Status};
+use tripod_gate::Admitted;
 use tripod_gateway::Consistency;
 use tripod_proto::tripod::v1 as pb;
 use tripod_proto::tripod::v1::ray_server::Ray;
@@ -122,10 +123,10 @@ impl Waiting {
 #[tonic::async_trait]
 impl Ray for Service {
     async fn batch(&self, request: Request<pb::RayBatchRequest>) -> Outcome<pb::RayBatchResponse> {
-        let (metadata, _, message) = request.into_parts();
+        let (metadata, extensions, message) = request.into_parts();
         let caller = Caller::of(&metadata)?;
         let job = self.front.job(&metadata).await?;
-        let answered = self.front.batch(job, caller, message).await?;
+        let answered = self.front.batch(job, caller, Admitted::of(&extensions), message).await?;
         let replayed = answered.replayed;
         self.front.respond(answered, |answer| batch::encode(answer, replayed))
     }

@@ -15,7 +15,7 @@ use tripod_state::{DomainId, Topic};
 
 use crate::caller::Caller;
 use crate::front::{Answered, Front};
-use crate::{admit, caller, decode, graph, status};
+use crate::{admit, admitted, caller, decode, graph, status};
 
 /// How long a registration waits for an object store of its host, as long as upstream waited before it gave up.
 const STORE_PATIENCE: Duration = Duration::from_secs(3);
@@ -44,6 +44,7 @@ impl Service {
     /// Registers a worker, and again whenever something changed while it has no store.
     async fn register(&self, request: Request<pb::RegisterWorkerRequest>) -> Result<Answered, Status> {
         let (metadata, extensions, message) = request.into_parts();
+        admitted::registers(&extensions, message.is_driver)?;
         let caller = Caller::of(&metadata)?;
         let message = admit::worker(&self.front.dialler, &extensions, message).await?;
         let asked = decode::register_worker(&caller, caller::offers(&metadata)?, message);

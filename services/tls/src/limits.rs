@@ -5,7 +5,7 @@ use std::time::Duration;
 /// How long a handshake may take, from the first byte that is waited for.
 pub const HANDSHAKE_TIME: Duration = Duration::from_secs(5);
 /// How often files are looked at again. Mounted secrets are replaced without a sign that could be waited for.
-pub const RELOAD_EVERY: Duration = Duration::from_mins(1);
+pub const RELOAD_EVERY: Duration = Duration::from_secs(40);
 /// Bytes of a file. Eight roots and a chain need some tens of thousands.
 pub(crate) const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Certificates of one's own chain, and of the other side's.

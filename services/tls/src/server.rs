@@ -58,6 +58,12 @@ impl ServerTls {
         ServerStream::new(self.clone(), stream, from)
     }
 
+    /// Whether what somebody has proved would be believed now.
+    pub(crate) fn believes(&self, proved: &Proved) -> bool {
+        let (material, presented) = (self.tls.current(), Presented::default());
+        Verifier { material, port: self.port, presented }.identity(proved.chain()).is_ok()
+    }
+
     /// What a connection is accepted with that comes now. Nothing of it is kept for the next one: a client that comes
     /// back proves itself again.
     pub(crate) fn config(&self, presented: &Presented) -> Result<Arc<ServerConfig>, Error> {
@@ -129,7 +135,7 @@ impl ClientCertVerifier for Verifier {
         _: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
         let identity = self.identity(Chain { leaf: end_entity, between: intermediates })?;
-        self.presented.tell(Proved::new(identity, end_entity.clone().into_owned()));
+        self.presented.tell(Proved::new(identity, end_entity, intermediates));
         Ok(ClientCertVerified::assertion())
     }
 

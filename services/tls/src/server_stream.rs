@@ -59,8 +59,9 @@ impl<S> std::fmt::Debug for State<S> {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> ServerStream<S> {
     pub(crate) fn new(server: ServerTls, stream: S, from: Option<IpAddr>) -> Self {
+        let presented = Presented::to(server.clone());
         let opening = Opening { server, from, time: Box::pin(tokio::time::sleep(HANDSHAKE_TIME)) };
-        Self { state: State::First(Box::new(opening), Rewound::new(stream)), presented: Presented::default() }
+        Self { state: State::First(Box::new(opening), Rewound::new(stream)), presented }
     }
 
     /// Whom the client has proved to be, as soon as it has.

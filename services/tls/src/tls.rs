@@ -27,6 +27,8 @@ struct Shared {
     current: ArcSwap<Material>,
     handshakes: Handshakes,
     reload_failures: AtomicU64,
+    /// How often what is current was replaced.
+    generation: AtomicU64,
 }
 
 impl Tls {
@@ -41,12 +43,18 @@ impl Tls {
             current: ArcSwap::from_pointee(material),
             handshakes: Handshakes::default(),
             reload_failures: AtomicU64::new(0),
+            generation: AtomicU64::new(0),
         };
         Ok(Self { shared: Arc::new(shared) })
     }
 
     pub(crate) fn current(&self) -> Arc<Material> {
         self.shared.current.load_full()
+    }
+
+    /// How often what is current was replaced.
+    pub(crate) fn generation(&self) -> u64 {
+        self.shared.generation.load(Ordering::Acquire)
     }
 
     /// Who this process is.
@@ -108,6 +116,7 @@ impl Tls {
             ));
         }
         self.shared.current.store(Arc::new(newer));
+        self.shared.generation.fetch_add(1, Ordering::Release);
         Ok(true)
     }
 

@@ -121,6 +121,7 @@ pub(crate) fn exit(code: Code) -> Exit {
     match code {
         Code::Usage
         | Code::FlagsConflict
+        | Code::EnforceOpen
         | Code::ValueIllegal
         | Code::NotConfirmed
         | Code::TaskUnnamed

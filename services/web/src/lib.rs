@@ -30,7 +30,7 @@ mod serve;
 mod ui;
 mod view;
 
-pub use metrics::{Kind as MetricKind, METRICS, Metric};
+pub use metrics::{Kind as MetricKind, METRICS, Metric, NodeFigures};
 pub use router::Parts;
 #[doc(hidden)]
 pub use router::router;

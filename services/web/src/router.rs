@@ -7,9 +7,8 @@ use axum::response::{Html, IntoResponse};
 use axum::routing::get;
 use axum::{Json, Router};
 use tripod_gateway::{Check, Gateway, Readiness};
-use tripod_tls::Tls;
 
-use crate::metrics::{self, SnapshotsSeen};
+use crate::metrics::{self, NodeFigures, SnapshotsSeen};
 use crate::ui::{self, Page};
 use crate::view::View;
 
@@ -36,17 +35,17 @@ pub enum Parts {
 /// All paths, without a port: for `tripod-fuzz`, besides [`crate::serve`].
 pub fn router(gateway: Gateway) -> Router {
     let page = Page::new(gateway.clone(), 0);
-    router_with(gateway, None, Parts::All, page)
+    router_with(gateway, NodeFigures::default(), Parts::All, page)
 }
 
-/// The same for a node with these certificates, as far as `parts` goes.
-pub(crate) fn router_with(gateway: Gateway, tls: Option<Tls>, parts: Parts, page: Page) -> Router {
+/// The same for a node that also shows these, as far as `parts` goes.
+pub(crate) fn router_with(gateway: Gateway, figures: NodeFigures, parts: Parts, page: Page) -> Router {
     let seen = SnapshotsSeen::default();
     let programs = Router::new()
         .route("/livez", get(livez))
         .route("/readyz", get(readyz))
         .route("/status", get(status))
-        .route("/metrics", get(move |gateway| metrics(gateway, seen.clone(), tls.clone())))
+        .route("/metrics", get(move |gateway| metrics(gateway, seen.clone(), figures.clone())))
         .with_state(gateway);
     match parts {
         Parts::All => programs.merge(ui::routes(page)),
@@ -102,6 +101,10 @@ async fn status(State(gateway): State<Gateway>) -> Json<View> {
     Json(View::of(&gateway.admin().status(), gateway.waiting_calls()))
 }
 
-async fn metrics(State(gateway): State<Gateway>, seen: SnapshotsSeen, tls: Option<Tls>) -> impl IntoResponse {
-    ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], metrics::page(&gateway, &seen, tls).await)
+async fn metrics(
+    State(gateway): State<Gateway>,
+    seen: SnapshotsSeen,
+    figures: NodeFigures,
+) -> impl IntoResponse {
+    ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], metrics::page(&gateway, &seen, figures).await)
 }

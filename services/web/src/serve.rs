@@ -14,9 +14,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::MissedTickBehavior;
 use tripod_gateway::Gateway;
 use tripod_local::{ConnectionLimits, Connections};
-use tripod_tls::{ServerTls, Tls};
+use tripod_tls::ServerTls;
 
-use crate::metrics;
+use crate::metrics::{self, NodeFigures, SnapshotsSeen};
 use crate::router::{Parts, router_with};
 use crate::ui::{LOOK_EVERY, Page};
 
@@ -64,21 +64,21 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Bytes for T {}
 /// accept concerns one connection, and ends nothing.
 pub async fn serve(listener: TcpListener, gateway: Gateway, shutdown: impl Future<Output = ()> + Send) {
     let manner = Manner { parts: Parts::All, viewers: 0 };
-    serve_protected(listener, (None, None), gateway, manner, shutdown).await;
+    serve_protected(listener, (NodeFigures::default(), None), gateway, manner, shutdown).await;
 }
 
-/// [`serve`] of a node with these certificates, with its connections protected so if they are, and in this manner.
+/// [`serve`] of a node that also shows these figures, with its connections protected so if they are, and in this manner.
 pub async fn serve_protected(
     listener: TcpListener,
-    (node, tls): (Option<Tls>, Option<ServerTls>),
+    (figures, tls): (NodeFigures, Option<ServerTls>),
     gateway: Gateway,
     manner: Manner,
     shutdown: impl Future<Output = ()> + Send,
 ) {
     let page = Page::new(gateway.clone(), manner.viewers);
     let looks =
-        (manner.parts != Parts::WithoutPage).then(|| tokio::spawn(look_on(page.clone(), node.clone())));
-    let router = router_with(gateway, node, manner.parts, page.clone());
+        (manner.parts != Parts::WithoutPage).then(|| tokio::spawn(look_on(page.clone(), figures.clone())));
+    let router = router_with(gateway, figures, manner.parts, page.clone());
     let ended = async {
         shutdown.await;
         page.end();
@@ -96,12 +96,13 @@ fn limits(manner: Manner) -> ConnectionLimits {
 }
 
 /// Keeps the figures of the last quarter of an hour.
-async fn look_on(page: Page, tls: Option<Tls>) {
+async fn look_on(page: Page, node: NodeFigures) {
     let mut tick = tokio::time::interval(LOOK_EVERY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let seen = SnapshotsSeen::default();
     loop {
         tick.tick().await;
-        let figures = metrics::page(page.gateway(), tls.clone()).await;
+        let figures = metrics::page(page.gateway(), &seen, node.clone()).await;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         page.history().keep(u64::try_from(now.as_millis()).unwrap_or(u64::MAX), &figures);
     }

@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::service::Routes;
 use tonic::{Request, Response, Status, Streaming};
+use tripod_gate::Admitted;
 use tripod_gateway::Gateway;
 
 use crate::directory::{self, Known};
@@ -40,7 +41,9 @@ impl AggregatedDiscoveryService for Service {
         request: Request<Streaming<DiscoveryRequest>>,
     ) -> Result<Response<Self::StreamAggregatedResourcesStream>, Status> {
         let (replies, answers) = mpsc::channel(UNREAD_MAX);
-        tokio::spawn(Session::new(self.known.clone(), replies).run(request.into_inner()));
+        let admitted = Admitted::of(request.extensions()).cloned();
+        let session = Session::new(self.known.clone(), replies).admitted(admitted);
+        tokio::spawn(session.run(request.into_inner()));
         Ok(Response::new(ReceiverStream::new(answers)))
     }
 

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use envoy_types::pb::envoy::service::discovery::v3::{DiscoveryRequest, DiscoveryResponse};
 use envoy_types::pb::google::protobuf::Any;
 use tokio::sync::mpsc;
-use tonic::{Status, Streaming};
+use tonic::{Code, Status, Streaming};
+use tripod_gate::{Admitted, Reason};
 use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::directory::{Directory, Known};
@@ -27,6 +28,8 @@ pub(crate) struct Session {
     replies: Replies,
     subscriptions: BTreeMap<Kind, Subscription>,
     nonces: u64,
+    /// What is checked of the jobs that it names, if something is.
+    admitted: Option<Admitted>,
     /// What the client calls itself, for logs.
     client: String,
 }
@@ -41,7 +44,13 @@ struct Subscription {
 
 impl Session {
     pub(crate) fn new(known: Known, replies: Replies) -> Self {
-        Self { known, replies, subscriptions: BTreeMap::new(), nonces: 0, client: String::new() }
+        let (subscriptions, client) = (BTreeMap::new(), String::new());
+        Self { known, replies, subscriptions, nonces: 0, admitted: None, client }
+    }
+
+    /// The same for a client of which this is left to be checked.
+    pub(crate) fn admitted(self, admitted: Option<Admitted>) -> Self {
+        Self { admitted, ..self }
     }
 
     /// Answers the client until it leaves.
@@ -86,6 +95,12 @@ impl Session {
             return Err(Status::resource_exhausted(format!(
                 "{asked} resources of one type, {NAMES_MAX} are served to one client; dial fewer targets from one process"
             )));
+        }
+        if let Some(admitted) = &self.admitted {
+            for name in &request.resource_names {
+                let job = if kind == Kind::Listener { job_of(name) } else { name.as_str() };
+                admitted.about_job(job).map_err(refused)?;
+            }
         }
         let names = BTreeSet::from_iter(request.resource_names);
         let subscription = self.subscriptions.entry(kind).or_default();
@@ -151,6 +166,10 @@ impl Subscription {
             ..Default::default()
         })
     }
+}
+
+fn refused(reason: Reason) -> Status {
+    Status::new(Code::from(i32::from(reason.code())), reason.to_string())
 }
 
 /// The same for the same content, on every node and after every restart.

@@ -1,6 +1,7 @@
 //! Answers peers' Raft messages, and runs the port.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -11,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Server;
 use tonic::{Request, Response, Status, Streaming};
+use tripod_gate::{Caller, GateLayer};
 use tripod_proto::tripod::peer::v1::leader_server::LeaderServer;
 use tripod_proto::tripod::peer::v1::raft_server::{Raft as RaftApi, RaftServer};
 use tripod_proto::tripod::peer::v1::{
@@ -32,6 +34,7 @@ use crate::log::LogStore;
 use crate::peers::arrivals::arrivals;
 use crate::peers::auth::Guard;
 use crate::peers::gate::Gate;
+use crate::peers::proof::PeerConnection;
 use crate::peers::transfer::{self, Offer, Received};
 use crate::peers::wiring::{PeerListener, Wires, incoming};
 use crate::peers::{AppendAnswer, MESSAGE_BYTES_MAX, blob, unblob};
@@ -63,6 +66,7 @@ pub(crate) async fn bind(wires: &Wires, address: &str) -> Result<PeerListener, S
 pub(crate) fn serve(
     listener: PeerListener,
     guard: &Guard,
+    who_may_call: Arc<tripod_gate::Gate>,
     raft: RaftService,
     leader: LeaderService,
     stop: CancellationToken,
@@ -73,12 +77,14 @@ pub(crate) fn serve(
     let leader = LeaderServer::new(leader)
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
+    let gate = GateLayer::new(who_may_call, None, Caller::Legacy).seen_by(PeerConnection::caller);
     let router = Server::builder()
         .tcp_nodelay(true)
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .http2_keepalive_interval(Some(PING_INTERVAL))
         .http2_keepalive_timeout(Some(PING_TIMEOUT))
+        .layer(gate)
         .add_service(InterceptedService::new(raft, guard.clone()))
         .add_service(InterceptedService::new(leader, guard.clone()));
     tokio::spawn(async move {

@@ -9,9 +9,11 @@ use bytes::Bytes;
 use tokio::time::{Instant, timeout_at};
 use tripod_gateway::{Consistency, Gateway, Outage};
 use tripod_port::CallerConnection;
+use tripod_state::ids::TaskId;
 use tripod_state::{Answer, Command, Fault, Reply, Scope, runtime};
 
 use crate::caller::Caller;
+use crate::own_task;
 
 /// A call, how long it waits, and what happens then.
 pub(super) struct WaitingCall {
@@ -37,6 +39,14 @@ pub(super) enum Over {
 }
 
 impl WaitingCall {
+    /// The task of which it speaks, as its sender.
+    pub(super) fn sender(&self) -> Option<TaskId> {
+        match &self.begin {
+            Begin::Command(command) => own_task::of_runtime(command),
+            Begin::Key(..) => None,
+        }
+    }
+
     /// Runs the call to its end. If others must learn that it gave up, it is in a task of its own, which
     /// goes on when the caller hangs up.
     ///

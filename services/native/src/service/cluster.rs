@@ -3,6 +3,7 @@
 use tokio::sync::watch;
 use tonic::{Request, Response, Status};
 use tripod_audit::{Auditor, Record};
+use tripod_gate::Mode;
 use tripod_gateway::{Consistency, Gateway};
 use tripod_proto::tripod::v1::cluster_server::Cluster;
 use tripod_proto::tripod::v1::{
@@ -15,13 +16,14 @@ use tripod_state::ids::NodeId;
 
 use super::members;
 use crate::audited::{audited, call};
-use crate::{Backups, JobPorts, encode, status};
+use crate::{Backups, JobPorts, admitted, encode, status};
 
-pub(super) struct Service {
+pub(crate) struct Service {
     gateway: Gateway,
     job_ports: watch::Receiver<JobPorts>,
     backups: watch::Receiver<Option<Backups>>,
     auditor: Auditor,
+    authorise: Mode,
 }
 
 impl Service {
@@ -30,8 +32,9 @@ impl Service {
         job_ports: watch::Receiver<JobPorts>,
         backups: watch::Receiver<Option<Backups>>,
         auditor: Auditor,
+        authorise: Mode,
     ) -> Self {
-        Self { gateway, job_ports, backups, auditor }
+        Self { gateway, job_ports, backups, auditor, authorise }
     }
 
     /// The index of this node's state and the digest of exactly that state, a pair that can be compared with
@@ -50,6 +53,9 @@ impl Service {
 #[tonic::async_trait]
 impl Cluster for Service {
     async fn status(&self, request: Request<StatusRequest>) -> Result<Response<StatusResponse>, Status> {
+        if request.get_ref().digest {
+            admitted::asks_for_digest(request.extensions())?;
+        }
         // First: whatever is said of the log is said later, so the log is never behind what was hashed.
         let hashed = if request.into_inner().digest { Some(self.digest().await?) } else { None };
         let (jobs, addresses) = self.local(|state| (state.jobs(), state.members())).await?;
@@ -58,6 +64,7 @@ impl Cluster for Service {
         encode::measured::add(&mut response, &self.gateway.admin().measures(), self.gateway.held_calls());
         response.backups = self.backups.borrow().as_ref().map(Backups::message);
         response.waiting_calls = self.gateway.waiting_calls();
+        response.authorise = self.authorise.word().to_owned();
         if let Some((applied, digest)) = hashed {
             (response.applied_index, response.digest) = (applied, digest);
         }

@@ -6,6 +6,7 @@ use prost::Message as _;
 use tokio::time::timeout;
 use tonic::{Request, Response, Status};
 use tripod_audit::{Auditor, Record};
+use tripod_gate::Admitted;
 use tripod_gateway::{Consistency, Gateway};
 use tripod_port::{CallContext, Short};
 use tripod_proto::tripod::v1::jobs_server::Jobs;
@@ -18,7 +19,7 @@ use tripod_state::ids::{Incarnation, JobId, TaskId};
 use tripod_state::{Answer, Command, Fault, State, job, task};
 
 use crate::audited::{audited, call};
-use crate::{decode, encode, resolve, status};
+use crate::{admitted, decode, encode, resolve, status};
 
 /// Open barriers of a job that are shown: each one costs as much time as it has members, while the state is
 /// locked, and nobody reads more.
@@ -83,6 +84,7 @@ impl Service {
 #[tonic::async_trait]
 impl Jobs for Service {
     async fn create(&self, request: Request<CreateJobRequest>) -> Result<Response<Job>, Status> {
+        admitted::about_job(request.extensions(), &request.get_ref().name)?;
         let answer = self.submit(decode::create_job(request.into_inner())?).await?;
         let Answer::Job(summary) = answer else { return Err(status::unexpected(&answer)) };
         let members = self.read(State::members).await?;
@@ -90,6 +92,7 @@ impl Jobs for Service {
     }
 
     async fn get(&self, request: Request<GetJobRequest>) -> Result<Response<Job>, Status> {
+        admitted::about_job(request.extensions(), &request.get_ref().name)?;
         let call = CallContext::bytes(request.extensions()).cloned();
         let GetJobRequest { name, or_from_memory } = request.into_inner();
         let as_of = if or_from_memory { self.memory_without_a_leader().await } else { None };
@@ -117,11 +120,13 @@ impl Jobs for Service {
         Ok(answer)
     }
 
-    async fn list(&self, _: Request<ListJobsRequest>) -> Result<Response<ListJobsResponse>, Status> {
+    async fn list(&self, request: Request<ListJobsRequest>) -> Result<Response<ListJobsResponse>, Status> {
+        let admitted = Admitted::of(request.extensions());
         let sized = |state: &State, job: job::Summary| (state.bytes_of(job.id).unwrap_or_default(), job);
         let all = |state: &State| state.jobs().into_iter().map(|job| sized(state, job)).collect::<Vec<_>>();
         let (jobs, members) = self.read(|state| (all(state), state.members())).await?;
-        let jobs = jobs.iter().map(|(memory_bytes, summary)| Job {
+        let is_shown = |job: &job::Summary| admitted.is_none_or(|admitted| admitted.shows_job(&job.name));
+        let jobs = jobs.iter().filter(|(_, summary)| is_shown(summary)).map(|(memory_bytes, summary)| Job {
             memory_bytes: *memory_bytes,
             ..encode::job(summary, &members)
         });
@@ -133,6 +138,7 @@ impl Jobs for Service {
         &self,
         request: Request<DeleteJobRequest>,
     ) -> Result<Response<DeleteJobResponse>, Status> {
+        admitted::about_job(request.extensions(), &request.get_ref().name)?;
         let record = call(request.extensions(), "Jobs/Delete");
         let name = request.into_inner().name;
         let record = Record { job: name.as_str().into(), ..record };
@@ -144,12 +150,14 @@ impl Jobs for Service {
     }
 
     async fn note(&self, request: Request<NoteJobRequest>) -> Result<Response<NoteJobResponse>, Status> {
+        admitted::about_job(request.extensions(), &request.get_ref().name)?;
         let NoteJobRequest { name, note } = request.into_inner();
         self.submit(job::Command::Note { name, note }).await?;
         Ok(Response::new(NoteJobResponse {}))
     }
 
     async fn end_task(&self, request: Request<EndTaskRequest>) -> Result<Response<EndTaskResponse>, Status> {
+        admitted::about_job(request.extensions(), &request.get_ref().name)?;
         let EndTaskRequest { name, task_id, incarnation, end } = request.into_inner();
         let found = self.read(|state| resolve::in_state(state, &name)).await?;
         let job = found.map_err(|fault| status::of_fault(&fault))?;
@@ -166,6 +174,7 @@ impl Jobs for Service {
         &self,
         request: Request<NoteHostRequest>,
     ) -> Result<Response<NoteHostResponse>, Status> {
+        admitted::about_job(request.extensions(), &request.get_ref().name)?;
         let NoteHostRequest { name, task_id, incarnation, host } = request.into_inner();
         let found = self.read(|state| resolve::in_state(state, &name)).await?;
         let job = found.map_err(|fault| status::of_fault(&fault))?;

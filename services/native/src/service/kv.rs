@@ -11,7 +11,7 @@ use tripod_state::ids::JobId;
 use tripod_state::{Answer, Command, Envelope, Fault, Reply, State, kv};
 
 use crate::resolve::{self, Freshness};
-use crate::{decode, encode, status};
+use crate::{admitted, decode, encode, status};
 
 pub(super) struct Service {
     gateway: Gateway,
@@ -24,6 +24,7 @@ impl Service {
 
     /// `Put`, of which nothing is boxed.
     pub(super) async fn store(&self, request: Request<PutRequest>) -> Result<Response<PutResponse>, Status> {
+        admitted::about_job(request.extensions(), &request.get_ref().job)?;
         let request = request.into_inner();
         let stamp = request.stamp;
         let answer = self.write(&request.job, stamp, |job| decode::put(&request, job)).await?;
@@ -32,6 +33,7 @@ impl Service {
 
     /// `Get`, of which nothing is boxed.
     pub(super) async fn find(&self, request: Request<GetRequest>) -> Result<Response<GetResponse>, Status> {
+        admitted::about_job(request.extensions(), &request.get_ref().job)?;
         let request = request.into_inner();
         let found = self.read(request.consistency, |state| {
             let job = resolve::in_state(state, &request.job)?;
@@ -102,6 +104,7 @@ impl Kv for Service {
     }
 
     async fn delete(&self, request: Request<DeleteRequest>) -> Result<Response<DeleteResponse>, Status> {
+        admitted::about_job(request.extensions(), &request.get_ref().job)?;
         let request = request.into_inner();
         let delete = |job| kv::Command::Delete { scope: resolve::scope(job), key: request.key.clone() };
         match self.write(&request.job, request.stamp, delete).await? {
@@ -111,6 +114,7 @@ impl Kv for Service {
     }
 
     async fn list(&self, request: Request<ListRequest>) -> Result<Response<ListResponse>, Status> {
+        admitted::about_job(request.extensions(), &request.get_ref().job)?;
         let request = request.into_inner();
         let page = decode::page(&request);
         let listed = self.read(request.consistency, |state| {

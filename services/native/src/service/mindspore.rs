@@ -17,7 +17,7 @@ use tripod_proto::tripod::v1::{
 use tripod_state::mindspore::{self, Answer, cluster};
 use tripod_state::{Answer as AnyAnswer, Command, DomainId, Envelope, Fault, Scope, State, Topic};
 
-use crate::{decode, encode, resolve, status};
+use crate::{admitted, decode, encode, resolve, status};
 
 /// How long a call waits for events at most; who wants more asks again.
 const EVENTS_WAIT_MAX: Duration = Duration::from_secs(30);
@@ -109,6 +109,7 @@ impl Mindspore for Service {
         &self,
         request: Request<MindsporeStateRequest>,
     ) -> Result<Response<MindsporeState>, Status> {
+        admitted::about_job(request.extensions(), &request.get_ref().job)?;
         let job = request.into_inner().job;
         let look = |state: &State| encode::mindspore::state(state, scope_of(state, &job)?);
         self.read(Consistency::Linearizable, look).await.map(Response::new)
@@ -118,6 +119,7 @@ impl Mindspore for Service {
         &self,
         request: Request<MindsporeNodesRequest>,
     ) -> Result<Response<MindsporeNodes>, Status> {
+        admitted::about_job(request.extensions(), &request.get_ref().job)?;
         let call = CallContext::bytes(request.extensions()).cloned();
         self.look(call, request.into_inner().job, encode::mindspore::nodes).await
     }
@@ -126,6 +128,7 @@ impl Mindspore for Service {
         &self,
         request: Request<MindsporeEventsRequest>,
     ) -> Result<Response<MindsporeEvents>, Status> {
+        admitted::about_job(request.extensions(), &request.get_ref().job)?;
         let MindsporeEventsRequest { job, after, wait_ms } = request.into_inner();
         let deadline = Instant::now() + Duration::from_millis(wait_ms).min(EVENTS_WAIT_MAX);
         let scope = self.read(Consistency::Linearizable, |state| scope_of(state, &job)).await?;
@@ -146,6 +149,7 @@ impl Mindspore for Service {
         &self,
         request: Request<MindsporePlanRequest>,
     ) -> Result<Response<MindsporePlan>, Status> {
+        admitted::about_job(request.extensions(), &request.get_ref().job)?;
         let call = CallContext::bytes(request.extensions()).cloned();
         let MindsporePlanRequest { job, change } = request.into_inner();
         let change = decode::mindspore::change(change)?;
@@ -158,6 +162,7 @@ impl Mindspore for Service {
         &self,
         request: Request<MindsporeScaleRequest>,
     ) -> Result<Response<MindsporeScaleResponse>, Status> {
+        admitted::about_job(request.extensions(), &request.get_ref().job)?;
         let MindsporeScaleRequest { job, change, generation, stamp } = request.into_inner();
         let request = decode::mindspore::scale(change)?;
         match self.write(Write { job, stamp, generation, request }).await? {
@@ -170,6 +175,7 @@ impl Mindspore for Service {
         &self,
         request: Request<MindsporeAbortRequest>,
     ) -> Result<Response<MindsporeAbortResponse>, Status> {
+        admitted::about_job(request.extensions(), &request.get_ref().job)?;
         let MindsporeAbortRequest { job, stamp } = request.into_inner();
         let request = cluster::Request::Abort;
         match self.write(Write { job, stamp, generation: None, request }).await? {
@@ -182,6 +188,7 @@ impl Mindspore for Service {
         &self,
         request: Request<MindsporeSwitchRequest>,
     ) -> Result<Response<MindsporeSwitchResponse>, Status> {
+        admitted::about_job(request.extensions(), &request.get_ref().job)?;
         let MindsporeSwitchRequest { job, switch, body, stamp } = request.into_inner();
         let request = cluster::Request::Switch { switch: decode::mindspore::switch(switch)?, body };
         match self.write(Write { job, stamp, generation: None, request }).await? {

@@ -18,6 +18,7 @@ use tonic::codec::CompressionEncoding;
 use tonic::service::Routes;
 use tonic_health::pb::health_server::HealthServer;
 use tripod_audit::Auditor;
+use tripod_gate::Mode;
 use tripod_gateway::Gateway;
 use tripod_port::Direct;
 use tripod_proto::tripod::v1::cluster_server::ClusterServer;
@@ -35,15 +36,25 @@ use crate::{Backups, JobPorts, health};
 /// large with a better text than the decoder has.
 const REQUEST_BYTES_MAX: usize = 66 << 20;
 
-/// Adds the services of `tripod.v1`, and `grpc.health.v1`, to the routes of a port. `job_ports` is what the
-/// node tells about its job ports, at any time, and `backups` about those that it makes by itself, if it does.
-pub(crate) fn add_to(
-    routes: Routes,
+/// What a node says of itself: `job_ports` is what it tells about its job ports, at any time, `backups` about those that it
+/// makes by itself, if it does, and `authorise` what it does with calls that their callers may not make.
+pub(crate) fn cluster_service(
     gateway: &Gateway,
     (job_ports, backups): (&watch::Receiver<JobPorts>, &watch::Receiver<Option<Backups>>),
     auditor: &Auditor,
+    authorise: Mode,
+) -> cluster::Service {
+    cluster::Service::new(gateway.clone(), job_ports.clone(), backups.clone(), auditor.clone(), authorise)
+}
+
+/// Adds the services of `tripod.v1`, and `grpc.health.v1`, to the routes of a port. Calls that change something of the
+/// cluster are written down by `auditor`.
+pub(crate) fn add_to(
+    routes: Routes,
+    gateway: &Gateway,
+    cluster: cluster::Service,
+    auditor: &Auditor,
 ) -> Routes {
-    let cluster = cluster::Service::new(gateway.clone(), job_ports.clone(), backups.clone(), auditor.clone());
     let kv = kv_server(Arc::new(kv::Service::new(gateway.clone())));
     routes
         .add_service(ClusterServer::new(cluster))

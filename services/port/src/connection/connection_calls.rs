@@ -82,6 +82,16 @@ impl ConnectionCalls {
         self.shared.presented.get()?.proved()
     }
 
+    /// Whether its client has to prove who it is, or can.
+    pub(super) fn is_protected(&self) -> bool {
+        self.shared.presented.get().is_some()
+    }
+
+    /// Whether what its client has proved still holds; so it is in plain text, where nothing was proved.
+    pub(super) fn is_believed(&self) -> bool {
+        self.shared.presented.get().is_none_or(Presented::still_holds)
+    }
+
     /// What a front end keeps with its connection: one value of each type, made when it is first asked for. Clones of it
     /// are to be one value.
     #[must_use]

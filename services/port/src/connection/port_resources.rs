@@ -10,6 +10,7 @@ use crate::bytes_held::{Budget, MemoryLimits};
 use crate::call_tally::CallTally;
 use crate::calls::{Gather, StreamTally};
 use crate::contact::Contact;
+use crate::guard::Guarding;
 use crate::throttle::Throttle;
 
 /// What the ports of a process share.
@@ -27,6 +28,8 @@ pub struct PortResources {
     pub streams: StreamTally,
     /// Counts calls, on all ports together.
     pub(crate) calls: CallTally,
+    /// Is asked about every call of gRPC.
+    pub guarding: Guarding,
     /// Those that give way when there is no permit.
     pub(crate) silent: SilentConnections,
     /// When it is said that there is no permit.
@@ -51,6 +54,7 @@ impl PortResources {
             gather: Gather::default(),
             streams: StreamTally::default(),
             calls: CallTally::default(),
+            guarding: Guarding::default(),
             silent: SilentConnections::default(),
             told: Arc::default(),
         }
@@ -72,6 +76,12 @@ impl PortResources {
     #[must_use]
     pub fn counting(self, calls: CallTally) -> Self {
         Self { calls, ..self }
+    }
+
+    /// The same with a guard that is asked about every call of gRPC.
+    #[must_use]
+    pub fn guarded(self, guarding: Guarding) -> Self {
+        Self { guarding, ..self }
     }
 
     /// The same with bytes counted there.

@@ -124,6 +124,29 @@ async fn who_is_revoked_is_refused_and_told_so() {
 }
 
 #[tokio::test]
+async fn s26_who_is_revoked_or_whose_time_is_over_is_believed_no_longer_on_a_connection_that_stands() {
+    let world = World::new();
+    let (tls, server) = server(&world, Port::Client);
+    let client = ClientTls::new(&world.operator_tls(), Port::Client);
+    let ((served, accepted), _) = connect(&server, &client).await;
+    served.unwrap();
+    let node = ClientTls::new(&world.node_tls(), Port::Client);
+    let ((served, other), _) = connect(&server, &node).await;
+    served.unwrap();
+    let short = world.clients.sign(&Wanted { until: 6, serial: 9, ..Wanted::operator() });
+    let config = stranger(&world.nodes, Some((vec![short.der.clone()], short.key())));
+    let ((served, soon_over), _) = connect_as(&server, config).await;
+    served.unwrap();
+    let holds = || [&accepted, &other, &soon_over].map(|accepted| accepted.presented().still_holds());
+    assert_eq!(holds(), [true, true, true]);
+    put(world.node.path(), "crl.pem", &world.clients.revoking(Wanted::operator().serial));
+    assert_eq!(holds(), [true, true, true], "the list was not taken yet");
+    assert!(tls.reload().unwrap());
+    tripod_wait::until("the certificate's time to be over", || (!holds()[2]).then_some(())).await;
+    assert_eq!(holds(), [false, true, false]);
+}
+
+#[tokio::test]
 async fn who_shows_no_certificate_or_asks_for_another_protocol_is_refused() {
     let world = World::new();
     let (tls, one) = server(&world, Port::Client);

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use tripod_gate::Mode as Authorise;
 use tripod_proto::code::Code;
 use tripod_tls::{ClientTls, Mode, PeerTls, Port, ServerTls, Tls};
 
@@ -33,6 +34,11 @@ pub(crate) struct TlsFlags {
     /// The oldest version of TLS that clients may speak
     #[arg(long, value_enum, value_name = "VERSION", default_value_t)]
     tls_min: TlsMin,
+
+    /// What becomes of a call that its caller may not make: off (nobody asks), log (it is made, counted and logged), or
+    /// enforce (it is refused; needs --peer-tls and --client-tls strict). docs/security/who-may-call-what.md has the table
+    #[arg(long, value_name = "MODE", default_value_t)]
+    authorise: Authorise,
 }
 
 /// Versions of TLS.
@@ -97,12 +103,36 @@ impl TlsFlags {
     /// # Errors
     /// A mode needs files, and none are named.
     pub(crate) fn check(&self) -> Result<(), Failure> {
+        self.check_authorise()?;
         if self.tls_dir.is_some() || self.modes() == [Mode::Off; 3] {
             return Ok(());
         }
         let text = "--peer-tls, --client-tls and --http-tls say what is protected, and --tls-dir by which files: give \
                     that, too";
         Err(Failure::new(Code::FlagsConflict, text))
+    }
+
+    /// What becomes of calls that their callers may not make.
+    pub(crate) fn authorise(&self) -> Authorise {
+        self.authorise
+    }
+
+    /// Whoever speaks plain text is nobody in particular, so calls are refused only where nobody may.
+    fn check_authorise(&self) -> Result<(), Failure> {
+        let [peer, client, _] = self.modes();
+        let open = [("--peer-tls", peer), ("--client-tls", client)];
+        let open = open.into_iter().find(|(_, mode)| *mode != Mode::Strict);
+        match (self.authorise, open) {
+            (Authorise::Enforce, Some((flag, mode))) => {
+                let dir = if self.tls_dir.is_some() { "" } else { "--tls-dir DIR " };
+                let text = format!(
+                    "--authorise enforce with {flag} {mode}: that port takes plain text, by which nobody proves who calls; \
+                     next: `tripod server {dir}{flag} strict --authorise enforce`, or --authorise log until then"
+                );
+                Err(Failure::new(Code::EnforceOpen, text))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether clients must use TLS.
@@ -141,6 +171,24 @@ mod tests {
 
     fn read(flags: &[&str]) -> Result<Option<NodeTls>, Failure> {
         Line::try_parse_from(["node"].iter().chain(flags)).expect("well-formed").tls.read()
+    }
+
+    #[test]
+    fn calls_are_refused_only_where_everybody_proves_who_calls() {
+        let refused = |flags: &[&str]| {
+            let failure = read(flags).expect_err("refused");
+            assert_eq!(failure.code(), Code::EnforceOpen);
+            failure.to_string()
+        };
+        let text = refused(&["--authorise=enforce"]);
+        assert!(text.starts_with("T1522 enforce-open: --authorise enforce with --peer-tls off"), "{text}");
+        assert!(text.contains("next: `tripod server --tls-dir DIR --peer-tls strict"), "{text}");
+        let text = refused(&["--authorise=enforce", "--tls-dir=/nowhere", "--client-tls=permissive"]);
+        assert!(text.contains("next: `tripod server --client-tls strict --authorise enforce`"), "{text}");
+        assert!(read(&["--authorise=log"]).expect("legal").is_none());
+        let strict = read(&["--authorise=enforce", "--tls-dir=/nowhere"]);
+        assert_eq!(strict.expect_err("there are no files").code(), Code::TlsFile);
+        assert!(Line::try_parse_from(["node", "--authorise=on"]).is_err());
     }
 
     #[test]

@@ -361,6 +361,7 @@ fn config(args: ServerArgs, joined: Option<Joined>) -> Result<node::Config, Fail
         dial_allow: args.dial_allow.unwrap_or_default(),
         tls: None,
         audit,
+        authorise: args.tls.authorise(),
         memory: args.memory.limits(),
         state: args.state.to_limits()?,
         level_max: level_max(args.feature_level_max),

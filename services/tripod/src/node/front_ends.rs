@@ -32,7 +32,11 @@ pub(super) fn all(gateway: &Gateway, config: &Config, dialler: &Dialler, told: N
     let mars = mars(gateway, dialler, &scheduler);
     FrontEnds::of(vec![
         Box::new(Coordination::telling(gateway.clone(), to_tasks)),
-        Box::new(Native::new(gateway.clone(), told.job_ports, told.backups).audited_by(told.auditor)),
+        Box::new(
+            Native::new(gateway.clone(), told.job_ports, told.backups)
+                .audited_by(told.auditor)
+                .authorising(config.authorise),
+        ),
         Box::new(Xds::new(gateway.clone())),
         Box::new(scheduler),
         Box::new(Mindspore::new(gateway, dialler)),

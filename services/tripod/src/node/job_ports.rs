@@ -2,12 +2,14 @@
 //! when the job appears, closed when it goes.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use tripod_gateway::{Consistency, FrontEnds, Gateway, JobBinding, PortKind};
+use tripod_gate::Gate;
+use tripod_gateway::{CallGuard, Consistency, FrontEnds, Gateway, JobBinding, PortKind};
 use tripod_native::{ClosedPort, JobPorts as JobPortList, OwnPort};
 use tripod_port::{Listener, PortResources};
 use tripod_proto::code::Code;
@@ -44,6 +46,8 @@ struct JobPorts {
     ranges: Vec<JobPortRange>,
     /// What protects connections to ports of gRPC.
     tls: Option<ServerTls>,
+    /// What is asked about the calls that come to them.
+    gate: Arc<Gate>,
     open: BTreeMap<(RangeIndex, JobSlot), OpenPort>,
     /// Those that are open, and those that are being closed.
     serving: JoinSet<()>,
@@ -67,7 +71,7 @@ pub(crate) async fn run(
     front_ends: FrontEnds,
     resources: PortResources,
     ranges: Vec<JobPortRange>,
-    tls: Option<ServerTls>,
+    (tls, gate): (Option<ServerTls>, Arc<Gate>),
     told: watch::Sender<JobPortList>,
     stopping: CancellationToken,
 ) {
@@ -78,6 +82,7 @@ pub(crate) async fn run(
         resources,
         ranges,
         tls,
+        gate,
         open: BTreeMap::new(),
         serving: JoinSet::new(),
         closed: BTreeMap::new(),
@@ -102,22 +107,22 @@ impl JobPorts {
         let Ok(slots) = self.gateway.read(Consistency::Local, State::job_slots).await else {
             return false;
         };
-        let wanted: BTreeMap<_, _> = slots.into_iter().map(|(slot, job, _)| (slot, job)).collect();
-        self.open.retain(|(_, slot), port| wanted.get(slot) == Some(&port.job));
-        self.closed.retain(|(_, job), _| wanted.values().any(|wanted| wanted == job));
+        let wanted: BTreeMap<_, _> = slots.into_iter().map(|(slot, job, name)| (slot, (job, name))).collect();
+        self.open.retain(|(_, slot), port| wanted.get(slot).is_some_and(|(job, _)| *job == port.job));
+        self.closed.retain(|(_, job), _| wanted.values().any(|(wanted, _)| wanted == job));
         while self.serving.try_join_next().is_some() {}
         let mut complete = true;
         for range in 0..self.ranges.len() {
-            for (slot, job) in &wanted {
+            for (slot, (job, name)) in &wanted {
                 if !self.open.contains_key(&(range, *slot)) {
-                    complete &= self.open(range, *slot, *job).await;
+                    complete &= self.open(range, *slot, (*job, name)).await;
                 }
             }
         }
         complete
     }
 
-    async fn open(&mut self, range: RangeIndex, slot: JobSlot, job: JobId) -> bool {
+    async fn open(&mut self, range: RangeIndex, slot: JobSlot, (job, name): (JobId, &str)) -> bool {
         let ports = &self.ranges[range];
         let (kind, flag) = (ports.kind, ports.flag);
         let Some(number) = ports.range.port(slot.0) else {
@@ -134,7 +139,7 @@ impl JobPorts {
             Ok(listener) => {
                 let tls = self.tls.clone().filter(|_| kind == PortKind::Job);
                 let listener = listener.protected(tls);
-                let port = self.serve(listener, kind, number, job);
+                let port = self.serve(listener, kind, number, (job, name));
                 self.open.insert((range, slot), port);
                 self.closed.remove(&(range, job));
                 tracing::info!(job = job.0, address, flag, "job port is open");
@@ -195,11 +200,17 @@ impl JobPorts {
         });
     }
 
-    fn serve(&mut self, listener: Listener, kind: PortKind, number: u16, job: JobId) -> OpenPort {
+    fn serve(
+        &mut self,
+        listener: Listener,
+        kind: PortKind,
+        number: u16,
+        (job, name): (JobId, &str),
+    ) -> OpenPort {
         let stop = CancellationToken::new();
         let stopped = stop.clone().cancelled_owned();
         let served = self.front_ends.served(kind, &JobBinding::Fixed(job));
-        let resources = self.resources.clone();
+        let resources = self.resources.clone().guarded(CallGuard::of_job_port(&self.gate, name));
         self.serving.spawn(async move {
             if let Err(error) = tripod_port::serve_through(listener, served, resources, stopped).await {
                 tracing::error!(job = job.0, %error, "job port failed");
@@ -218,6 +229,7 @@ impl JobPorts {
 #[cfg(test)]
 mod tests {
     use tokio::net::TcpStream;
+    use tripod_gate::{Mode, Port};
     use tripod_local::{ConnectionLimits, Connections};
     use tripod_port::Contact;
     use tripod_state::ids::ServiceIncarnation;
@@ -256,7 +268,7 @@ mod tests {
                 advertised: "127.0.0.1".into(),
                 range,
             }],
-            None,
+            (None, Arc::new(Gate::new(Port::Client, Mode::Off, Arc::default()))),
             told,
             stopping.clone(),
         ));

@@ -3,6 +3,7 @@
 
 mod announce;
 mod audit;
+mod authority;
 mod bootstrap;
 mod default_job;
 mod dialling;
@@ -16,6 +17,7 @@ mod stop;
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
@@ -23,7 +25,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tripod_dial::Allow;
-use tripod_gateway::{FrontEnds, Gateway, JobBinding, PortKind};
+use tripod_gate::Mode;
+use tripod_gateway::{CallGuard, FrontEnds, Gateway, JobBinding, PortKind};
 use tripod_local::ConnectionLimits;
 use tripod_native::JobPorts;
 use tripod_port::{Gather, Listener, MemoryLimits, PortResources};
@@ -31,7 +34,7 @@ use tripod_proto::code::Code;
 use tripod_raft::{Handle, Options, StateLimits, Timing, World};
 use tripod_state::ids::{FeatureLevel, NodeId};
 use tripod_state::job;
-use tripod_web::{Manner, Parts};
+use tripod_web::{Manner, NodeFigures, Parts};
 
 use crate::args::audit_flags::AuditPlan;
 use crate::args::initial::InitialMembers;
@@ -43,6 +46,7 @@ use crate::failure::Failure;
 use crate::logging::number;
 pub(crate) use crate::node::announce::is_unspecified;
 use crate::node::announce::{Addresses, host_of};
+use crate::node::authority::Authority;
 use crate::node::front_ends::NodeNews;
 pub(crate) use crate::node::stop::Stop;
 use crate::open_files;
@@ -95,6 +99,8 @@ pub(crate) struct Config {
     pub(crate) tls: Option<NodeTls>,
     /// Where lines of what is done go; absent: nowhere.
     pub(crate) audit: Option<AuditPlan>,
+    /// What becomes of calls that their callers may not make.
+    pub(crate) authorise: Mode,
     /// How much memory the state may take while this node leads.
     pub(crate) state: StateLimits,
     /// How many bytes may be held for clients.
@@ -130,7 +136,8 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     let connections = connection_limits(&config);
     let listeners = Listeners::open(&config).await?;
     let addresses = Addresses::of(&config, &listeners)?;
-    let (gateway, handle) = replicate(&config, connections).await?;
+    let authority = Authority::new(config.authorise);
+    let (gateway, handle) = replicate(&config, connections, &authority).await?;
     joining::done(&config.data);
     let mut tasks = Tasks::new();
     let (job_ports, job_ports_told) = watch::channel(JobPorts::default());
@@ -145,8 +152,9 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
         .charging(gateway.memory().clone())
         .tallying(gateway.streams().clone())
         .counting(gateway.calls().clone())
-        .gathering(Gather::new(tripod_raft::gathered));
-    tasks.serve(listeners, &gateway, &front_ends, &resources, config.tls.as_ref());
+        .gathering(Gather::new(tripod_raft::gathered))
+        .guarded(CallGuard::of_client_port(&authority.client, &gateway));
+    tasks.serve(listeners, &gateway, &front_ends, &resources, (config.tls.as_ref(), &authority));
     let client_tls = config.tls.as_ref().and_then(|tls| tls.client.clone());
     if let Some(NodeTls { tls, .. }) = config.tls {
         tracing::info!(identity = %tls.identity(), serial = tls.serial(), not_after = tls.not_after(), "TLS");
@@ -163,9 +171,8 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     tasks.background.spawn(default_job::keep(gateway.clone(), handle.leadership(), config.default_job));
     let stopping = tasks.stopping.clone();
     let ranges = job_ranges(config.job_ports, config.mindspore_ports, &config.client, addresses.job_host());
-    tasks
-        .serving
-        .spawn(job_ports::run(gateway, front_ends, resources, ranges, client_tls, job_ports, stopping));
+    let doors = (client_tls, authority.client);
+    tasks.serving.spawn(job_ports::run(gateway, front_ends, resources, ranges, doors, job_ports, stopping));
     tracing::info!(
         node = config.node.0,
         cluster = %config.cluster_id,
@@ -268,7 +275,11 @@ fn connection_limits(config: &Config) -> ConnectionLimits {
 }
 
 /// Starts replication and what front ends stand on.
-async fn replicate(config: &Config, connections: ConnectionLimits) -> Result<(Gateway, Handle), Failure> {
+async fn replicate(
+    config: &Config,
+    connections: ConnectionLimits,
+    authority: &Authority,
+) -> Result<(Gateway, Handle), Failure> {
     let options = Options {
         node: config.node,
         cluster_id: config.cluster_id.clone(),
@@ -288,6 +299,7 @@ async fn replicate(config: &Config, connections: ConnectionLimits) -> Result<(Ga
     });
     let peer_tls = config.tls.as_ref().and_then(|tls| tls.peer.clone());
     let world = World::real().limited_to(config.level_max).protected(peer_tls);
+    let world = world.gated(Arc::clone(&authority.peer));
     let handle = Handle::start_in(world, options, parts.hooks()).await.map_err(|error| {
         Failure::told(Code::NodeEnded, format!("node {} did not start: {error}", config.node))
     })?;
@@ -345,7 +357,7 @@ impl Tasks {
         gateway: &Gateway,
         front_ends: &FrontEnds,
         resources: &PortResources,
-        tls: Option<&NodeTls>,
+        (tls, authority): (Option<&NodeTls>, &Authority),
     ) {
         let binding = JobBinding::Named(DEFAULT_JOB.to_owned());
         let served = front_ends.served(PortKind::Client, &binding);
@@ -365,12 +377,14 @@ impl Tasks {
         let parts = listeners.http_parts;
         for (listener, parts) in [(Some(listeners.http), parts), (listeners.ui, Parts::PageOnly)] {
             let Some(listener) = listener else { continue };
-            let http_tls = (tls.map(|tls| tls.tls.clone()), tls.and_then(|tls| tls.http.clone()));
+            let figures =
+                NodeFigures { tls: tls.map(|tls| tls.tls.clone()), calls: Arc::clone(&authority.calls) };
+            let http_tls = tls.and_then(|tls| tls.http.clone());
             let manner = Manner { parts, viewers };
             let stopped = self.stopped();
             self.serving.spawn(tripod_web::serve_protected(
                 listener,
-                http_tls,
+                (figures, http_tls),
                 gateway.clone(),
                 manner,
                 stopped,

@@ -8,6 +8,7 @@ mod config;
 mod dev;
 mod ended;
 mod gang;
+mod gate;
 mod habits;
 mod job_ports;
 mod join;
@@ -25,6 +26,7 @@ mod scheduler;
 mod schemas;
 #[path = "../runbooks/screen.rs"]
 mod screen;
+mod site;
 mod start;
 mod status;
 mod support;

@@ -9,8 +9,8 @@ use serde_json::Value;
 use tripod_wait::until_blocking;
 
 use crate::schemas::check;
+use crate::site::Site;
 use crate::support::{reserve_ports, stderr, tripod};
-use crate::tls::Site;
 
 fn json(output: &Output) -> Value {
     assert!(output.status.success(), "{}", stderr(output));

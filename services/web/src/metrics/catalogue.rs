@@ -153,6 +153,8 @@ catalogue! {
     TLS_RELOAD_FAILURES =
         counter("tripod_tls_reload_failures_total", "looks that found new certificates which were not taken; alarm on it");
     AUDIT_LOST = counter("tripod_audit_lost_total", "lines of the audit log that nothing has written; alarm on it");
+    AUTHORISED_CALLS =
+        by("outcome", counter("tripod_authorised_calls_total", "calls on all ports of gRPC, by what who calls may"));
     CLIENT_BYTES = gauge("tripod_client_bytes", "bytes of requests, waiting calls and answers held for clients");
     CLIENT_LIMIT = gauge("tripod_client_limit_bytes", "how many there may be");
     CLIENT_BYTES_REFUSED =

@@ -1,10 +1,12 @@
 //! The values of the metrics.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
+use tripod_gate::Tally;
 use tripod_gateway::{
     BeatCounts, GangCounts, LeaderClock, Measures, Role, StateLimits, Status, Tolerance, TurnCounts,
 };
@@ -45,6 +47,7 @@ pub(super) struct Figures {
     pub(super) memory: Budget,
     pub(super) streams: StreamTally,
     pub(super) tls: Option<Tls>,
+    pub(super) authorised: Arc<Tally>,
     pub(super) census: Census,
     pub(super) process: Process,
 }
@@ -230,7 +233,15 @@ impl Figures {
         };
         page.counters(&all::TLS_HANDSHAKES, Outcome::ALL.into_iter().map(handshakes))?;
         page.gauge(&all::TLS_NOT_AFTER, tls.map_or(0, Tls::not_after))?;
-        page.counter(&all::TLS_RELOAD_FAILURES, tls.map_or(0, Tls::reload_failures))
+        page.counter(&all::TLS_RELOAD_FAILURES, tls.map_or(0, Tls::reload_failures))?;
+        let calls = &self.authorised;
+        let outcomes = [
+            ("allowed", calls.allowed()),
+            ("in_apply", calls.in_apply()),
+            ("refused", calls.refused()),
+            ("would_refuse", calls.would_refuse()),
+        ];
+        page.counters(&all::AUTHORISED_CALLS, outcomes)
     }
 
     fn streams(&self, page: &mut Page<'_>) -> fmt::Result {

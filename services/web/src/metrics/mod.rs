@@ -20,8 +20,11 @@ mod page;
 mod process;
 mod snapshots_seen;
 
+use std::sync::Arc;
+
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
+use tripod_gate::Tally;
 use tripod_gateway::Gateway;
 use tripod_tls::Tls;
 
@@ -34,8 +37,17 @@ pub(crate) use snapshots_seen::SnapshotsSeen;
 /// The media type of [`page`].
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
+/// What a node shows besides what its gateway knows.
+#[derive(Debug, Clone, Default)]
+pub struct NodeFigures {
+    /// Its certificates, if it has some.
+    pub tls: Option<Tls>,
+    /// What was decided about calls.
+    pub calls: Arc<Tally>,
+}
+
 /// Every metric of this node. Takes half a second at most: one of them is whether the cluster answers.
-pub(crate) async fn page(gateway: &Gateway, seen: &SnapshotsSeen, tls: Option<Tls>) -> String {
+pub(crate) async fn page(gateway: &Gateway, seen: &SnapshotsSeen, node: NodeFigures) -> String {
     // Beside each other: each waits for the leader for half a second at most.
     let (readiness, leader_clock) = tokio::join!(gateway.readiness(), gateway.leader_clock());
     let measures = gateway.admin().measures();
@@ -59,7 +71,8 @@ pub(crate) async fn page(gateway: &Gateway, seen: &SnapshotsSeen, tls: Option<Tl
         connections: gateway.connections().clone(),
         memory: gateway.memory().clone(),
         streams: gateway.streams().clone(),
-        tls,
+        tls: node.tls,
+        authorised: node.calls,
         census: Census::take(gateway).await,
         process: Process::look(),
     };

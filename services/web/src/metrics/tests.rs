@@ -52,7 +52,7 @@ async fn full_page() -> String {
     gateway.last_backup().note(SystemTime::now());
     // The leader is noted with the next tick of its timers.
     tokio::time::sleep(Duration::from_millis(200)).await;
-    page(&gateway, &SnapshotsSeen::default(), None).await
+    page(&gateway, &SnapshotsSeen::default(), NodeFigures::default()).await
 }
 
 #[test]

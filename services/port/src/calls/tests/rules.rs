@@ -232,3 +232,32 @@ async fn streams_that_are_opened_and_left_leave_nothing() {
     assert!(port.calls.account().written(true), "as a connection says that has written all");
     assert_eq!(port.calls.account().held(), 0);
 }
+
+/// Refuses ops of one path.
+struct NoSay;
+
+impl crate::Guard for NoSay {
+    fn admit(&self, head: &mut http::request::Parts, _: &ConnectionCalls) -> Result<(), Status> {
+        let is_allowed = head.uri.path() != "/a.B/Say" || head.headers.contains_key(metadata::JOB);
+        if is_allowed { Ok(()) } else { Err(Status::permission_denied("not you")) }
+    }
+}
+
+#[tokio::test]
+async fn each_op_is_judged_by_its_own_path_and_metadata_and_the_others_go_on() {
+    let mut port = Port::new();
+    port.services = port.services.clone().guarding(crate::Guarding::by(NoSay));
+    let mut client = port.open().await;
+    let job = wire::Metadata { key: metadata::JOB.to_owned(), value: "train".to_owned() };
+    let named = wire::Op { metadata: vec![job], ..op(3, SAY, "c") };
+    client.ops(vec![op(1, SAY, "a"), op(2, LARGE, "b"), named]);
+    let answer = client.answer().await;
+    assert_eq!(
+        (answer.tag, answer.code, answer.text.as_str()),
+        (1, Code::PermissionDenied as i32, "not you")
+    );
+    assert_eq!(client.answer().await.tag, 2);
+    assert_eq!(text(&client.answer().await), "c");
+    assert_eq!(*port.fake.begun.lock(), ["b", "c"], "no service heard of the other");
+    assert_eq!(client.granted, OPS_GRANTED + 3);
+}

@@ -127,8 +127,18 @@ impl ClusterView {
             let line = node.backups.as_ref()?.line(now_ms(), |index| indexes::shown(index, self.base));
             Some(format!("backups of node {}: {line}", node.id()?))
         });
+        let authorising = self.nodes.iter().filter_map(|node| {
+            let mode = output::text(node.authorise.as_deref()?);
+            Some(format!("node {} authorises calls: {mode}", node.id()?))
+        });
         let digests = digest::compare(&self.nodes).render(self.base);
-        holds.into_iter().chain(backups).chain(digests).chain(indexes::legend(self.base)).collect()
+        holds
+            .into_iter()
+            .chain(backups)
+            .chain(authorising)
+            .chain(digests)
+            .chain(indexes::legend(self.base))
+            .collect()
     }
 
     fn headline(&self) -> String {

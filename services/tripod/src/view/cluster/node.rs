@@ -68,6 +68,9 @@ pub(super) struct NodeView {
     /// The backups that it makes by itself; absent: it makes none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) backups: Option<ScheduledView>,
+    /// What it does with calls that their callers may not make; absent: it does not ask.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) authorise: Option<String>,
     /// Why it is unreachable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) why: Option<String>,
@@ -216,6 +219,7 @@ impl NodeView {
             divergence: comparisons.map(|told| told.alarm.clone()).filter(|alarm| !alarm.is_empty()),
             digest: with_digest.then(|| format!("{:016x}", status.digest)),
             backups: status.backups.as_ref().map(ScheduledView::of),
+            authorise: Some(status.authorise.clone()).filter(|mode| !["", "off"].contains(&mode.as_str())),
             why: None,
         }
     }
@@ -265,6 +269,7 @@ impl NodeView {
             divergence: None,
             digest: None,
             backups: None,
+            authorise: None,
             why: Some(why.to_owned()),
         }
     }

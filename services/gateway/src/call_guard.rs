@@ -1,0 +1,127 @@
+//! Who may make the calls of a port, asked before any byte of their bodies is read.
+
+use std::sync::{Arc, OnceLock};
+
+use http::{HeaderValue, Uri};
+use tonic::{Code, Status};
+use tripod_gate::{Caller, Gate, JobPlace, Mode, NamedJob, Reason};
+use tripod_port::label::Label;
+use tripod_port::{ConnectionCalls, Guard, Guarding, Head};
+use tripod_proto::metadata;
+use tripod_state::job::DEFAULT_JOB;
+
+use crate::gateway::Gateway;
+
+/// Asks a gate about the calls of one port: finds who calls and, once, the job that the call is about.
+pub struct CallGuard {
+    gate: Arc<Gate>,
+    port: PortJob,
+}
+
+/// Which job the calls of a port are about that name none.
+enum PortJob {
+    /// The port is this job's own.
+    Own(NamedJob),
+    /// The job that a host's label names, if this node knows it, else `default`.
+    Labelled(Gateway),
+}
+
+/// Who calls by one connection, since that was first asked.
+#[derive(Clone, Default)]
+struct Known(Arc<OnceLock<Arc<Caller>>>);
+
+impl CallGuard {
+    /// For the client port and the unix socket; nobody is asked if the gate is off.
+    #[must_use]
+    pub fn of_client_port(gate: &Arc<Gate>, gateway: &Gateway) -> Guarding {
+        Self::guarding(gate, PortJob::Labelled(gateway.clone()))
+    }
+
+    /// For the port of the job of this name; nobody is asked if the gate is off.
+    #[must_use]
+    pub fn of_job_port(gate: &Arc<Gate>, job: &str) -> Guarding {
+        Self::guarding(gate, PortJob::Own(named(job)))
+    }
+
+    fn guarding(gate: &Arc<Gate>, port: PortJob) -> Guarding {
+        match gate.mode() {
+            Mode::Off => Guarding::default(),
+            Mode::Rehearse | Mode::Enforce => Guarding::by(Self { gate: Arc::clone(gate), port }),
+        }
+    }
+
+    /// Whom a connection's certificate names; in plain text a task of the port's job, and where it has none whoever it may be.
+    fn caller(&self, connection: &ConnectionCalls) -> Arc<Caller> {
+        let Known(known) = connection.kept::<Known>();
+        let caller = known.get_or_init(|| {
+            Arc::new(match (connection.proved(), &self.port) {
+                (Some(proved), _) => Caller::by_path(proved.identity().clone()),
+                (None, PortJob::Own(NamedJob::Named(job))) => Caller::Listener(job.clone()),
+                (None, PortJob::Own(_)) => Caller::Anonymous,
+                (None, PortJob::Labelled(_)) => Caller::Legacy,
+            })
+        });
+        Arc::clone(caller)
+    }
+
+    /// The job of a call that names none.
+    fn job(&self, place: JobPlace, uri: &Uri) -> NamedJob {
+        let gateway = match &self.port {
+            PortJob::Own(job) => return job.clone(),
+            PortJob::Labelled(gateway) => gateway,
+        };
+        match place {
+            JobPlace::Head => named(DEFAULT_JOB),
+            JobPlace::HeadOrLabel => {
+                let label = uri.host().and_then(Label::of);
+                let known = label.filter(|Label(label)| gateway.job_named_here(label).is_some());
+                named(known.as_ref().map_or(DEFAULT_JOB, |Label(label)| label))
+            }
+            JobPlace::Message | JobPlace::Nowhere => NamedJob::Unsaid,
+        }
+    }
+}
+
+impl Guard for CallGuard {
+    fn admit(&self, head: &mut Head, connection: &ConnectionCalls) -> Result<(), Status> {
+        self.admit_from(&self.caller(connection), head)
+    }
+}
+
+impl CallGuard {
+    fn admit_from(&self, caller: &Arc<Caller>, head: &mut Head) -> Result<(), Status> {
+        let mut found = None;
+        let own = |place| {
+            let job = self.job(place, &head.uri);
+            // What decides is what counts: the service finds that job named, and looks at no label of its own.
+            let is_settled = place == JobPlace::HeadOrLabel && matches!(self.port, PortJob::Labelled(_));
+            found = is_settled.then(|| job.clone());
+            job
+        };
+        let admitted = self.gate.judge(caller, head.uri.path(), &head.headers, own).map_err(refused)?;
+        if let Some(admitted) = admitted {
+            head.extensions.insert(admitted);
+        }
+        if let Some(NamedJob::Named(job)) = found
+            && self.gate.enforces()
+            && caller.is_confined()
+            && let Ok(job) = HeaderValue::try_from(job.as_str())
+        {
+            head.headers.insert(metadata::JOB, job);
+        }
+        Ok(())
+    }
+}
+
+fn named(job: &str) -> NamedJob {
+    job.parse().map_or(NamedJob::NotAName, NamedJob::Named)
+}
+
+/// What a call is told that is not made.
+fn refused(reason: Reason) -> Status {
+    Status::new(Code::from(i32::from(reason.code())), reason.to_string())
+}
+
+#[cfg(test)]
+#[path = "call_guard_test.rs"]
+mod tests;

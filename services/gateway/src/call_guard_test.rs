@@ -1,0 +1,103 @@
+use std::sync::Arc;
+
+use http::Request;
+use tripod_gate::{Admitted, Check, Port, Tally};
+use tripod_state::ids::ServiceIncarnation;
+use tripod_state::{Command, job};
+
+use super::*;
+
+const GET: &str = "/xla.coordination.CoordinationService/GetKeyValue";
+const SUBMIT: &str = "/Scheduler/SubmitTask";
+
+struct Case {
+    guard: CallGuard,
+    tally: Arc<Tally>,
+}
+
+impl Case {
+    /// A node that knows the jobs `own` and `other`, and enforces.
+    async fn new(port: Option<&str>) -> Self {
+        let (gateway, _backend) = Gateway::in_memory();
+        for name in ["own", "other"] {
+            let (spec, service) = (job::Spec::of_tasks(1), ServiceIncarnation(7));
+            let create = job::Command::Create { name: name.to_owned(), spec, service };
+            gateway.submit(Command::Job(create)).await.unwrap().unwrap();
+        }
+        let tally = Arc::new(Tally::default());
+        let gate = Arc::new(Gate::new(Port::Client, Mode::Enforce, Arc::clone(&tally)));
+        let port = port.map_or(PortJob::Labelled(gateway), |job| PortJob::Own(named(job)));
+        Self { guard: CallGuard { gate, port }, tally }
+    }
+
+    /// The job that a service finds named; or the refusal's code.
+    fn call(&self, caller: Caller, host: &str, path: &str, job: Option<&str>) -> Result<String, Code> {
+        let mut request = Request::builder().uri(format!("http://{host}:7700{path}"));
+        if let Some(job) = job {
+            request = request.header(metadata::JOB, job);
+        }
+        let (mut head, ()) = request.body(()).unwrap().into_parts();
+        self.guard.admit_from(&Arc::new(caller), &mut head).map_err(|status| status.code())?;
+        assert!(Admitted::of(&head.extensions).is_none_or(|admitted| !admitted.checks().has(Check::OwnJob)));
+        let named = head.headers.get(metadata::JOB).map(|job| job.to_str().unwrap().to_owned());
+        Ok(named.unwrap_or_default())
+    }
+}
+
+fn of(path: &str) -> Caller {
+    Caller::by_path(format!("spiffe://example.org/tripod/main/{path}").parse().unwrap())
+}
+
+#[tokio::test]
+async fn s35_the_label_of_a_host_names_a_job_that_the_service_then_finds() {
+    let case = Case::new(None).await;
+    let call = |path: &str, host, job| case.call(of(path), host, GET, job);
+    let (task, default) = ("job/own/task", "job/default/task");
+    assert_eq!(call(task, "own.coord.example", None), Ok("own".to_owned()));
+    assert_eq!(call(task, "other.coord.example", None), Err(Code::PermissionDenied));
+    assert_eq!(call(task, "coord.example", None), Err(Code::PermissionDenied), "it is about `default`");
+    assert_eq!(call(task, "other.coord.example", Some("own")), Ok("own".to_owned()), "metadata come first");
+    assert_eq!(call(task, "own.coord.example", Some("other")), Err(Code::PermissionDenied));
+    // A host's name that names no job is that of a node.
+    assert_eq!(call(default, "n1.coord.example", None), Ok("default".to_owned()));
+    assert_eq!(call(default, "own.coord.example", None), Err(Code::PermissionDenied));
+    // Whoever looks a job up by itself afterwards finds no other one.
+    assert_eq!(case.call(of("job/default/driver"), "own.coord.example", SUBMIT, None), Ok(String::new()));
+    assert_eq!(
+        case.call(of("job/own/driver"), "own.coord.example", SUBMIT, None),
+        Err(Code::PermissionDenied)
+    );
+}
+
+#[tokio::test]
+async fn s35_the_port_of_a_job_is_for_its_own() {
+    let case = Case::new(Some("own")).await;
+    let call = |path: &str, job| case.call(of(path), "other.coord.example", GET, job);
+    assert_eq!(call("job/own/task", None), Ok(String::new()), "its label says nothing there");
+    assert_eq!(call("job/other/task", None), Err(Code::PermissionDenied));
+    assert_eq!(call("job/other/task", Some("other")), Ok("other".to_owned()));
+    assert_eq!(call("job/own/task", Some("other")), Err(Code::PermissionDenied));
+    assert_eq!((case.tally.refused(), case.tally.would_refuse()), (2, 0));
+}
+
+#[tokio::test]
+async fn whoever_speaks_plain_text_is_a_task_on_a_jobs_port_and_anybody_elsewhere() {
+    let connection = ConnectionCalls::default();
+    let caller = Case::new(Some("own")).await.guard.caller(&connection);
+    assert_eq!(caller.to_string(), "listener/own");
+    let connection = ConnectionCalls::default();
+    let case = Case::new(None).await;
+    assert_eq!(*case.guard.caller(&connection), Caller::Legacy);
+    assert!(Arc::ptr_eq(&case.guard.caller(&connection), &case.guard.caller(&connection)), "it is made once");
+    let delete = case.call(Caller::Legacy, "n1", "/tripod.v1.Jobs/Delete", None);
+    assert_eq!(delete, Ok(String::new()));
+}
+
+#[tokio::test]
+async fn nobody_is_asked_where_the_gate_is_off() {
+    let gate = |mode| Arc::new(Gate::new(Port::Client, mode, Arc::default()));
+    let (gateway, _backend) = Gateway::in_memory();
+    let guard = |mode| format!("{:?}", CallGuard::of_client_port(&gate(mode), &gateway));
+    assert_eq!((guard(Mode::Off).as_str(), guard(Mode::Rehearse).as_str()), ("unguarded", "guarded"));
+    assert_eq!(format!("{:?}", CallGuard::of_job_port(&gate(Mode::Off), "own")), "unguarded");
+}
