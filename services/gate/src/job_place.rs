@@ -51,7 +51,8 @@ impl JobPlace {
             | Rpc::PeerLeader(_)
             | Rpc::PeerRaft(_)
             | Rpc::Sessions(_)
-            | Rpc::Snapshots(_) => Self::Nowhere,
+            | Rpc::Snapshots(_)
+            | Rpc::Tokens(_) => Self::Nowhere,
         }
     }
 }

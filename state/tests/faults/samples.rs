@@ -171,6 +171,7 @@ samples! {
         Fault::Mindspore(_) => [Fault::Mindspore(mindspore::Refusal::NotInitialized)],
         Fault::StampReused => [Fault::StampReused],
         Fault::Mars(_) => [Fault::Mars(mars::Refusal::NoStore)],
+        Fault::Token(_) => [Fault::Token(token::Refusal::Unknown { token: TokenId(8) })],
     }
 }
 
