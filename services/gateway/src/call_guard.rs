@@ -75,7 +75,7 @@ impl CallGuard {
             JobPlace::HeadOrLabel => {
                 let label = uri.host().and_then(Label::of);
                 let known = label.filter(|Label(label)| gateway.job_named_here(label).is_some());
-                named(known.as_ref().map_or(DEFAULT_JOB, |Label(label)| label))
+                named(known.as_ref().map_or(DEFAULT_JOB, |Label(label)| label.as_str()))
             }
             JobPlace::Message | JobPlace::Nowhere => NamedJob::Unsaid,
         }

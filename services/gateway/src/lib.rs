@@ -2,7 +2,7 @@
 //! heartbeats that outlive a leader.
 //!
 //! Does not know: any wire protocol of clients (no status code, no message text, no port; only `class` has the codes of
-//! gRPC, which several of them share, for what none of them has a code of its own), how
+//! gRPC, which several of them share, for what none of them has a code of its own, and `call_guard` those of its refusals), how
 //! commands are replicated (that is behind [`Replica`]), or any rule about tasks, keys and barriers
 //! (those are in the state).
 //!
@@ -23,7 +23,11 @@
 //! and `memory` its double; `aside` is where long work goes, `forks` what long looks are taken of, `awake` the time that this process lived. `submit`, `session` and `hold` send
 //! commands, `renewal` has the session follow the feature level; `fairness` lets the calls of clients take turns, by the connections that `tripod-port` tells apart; `hub` and `calls` wait; `liveness` is how peers of any kind are told the leader and given up; `pulse` asks it about heartbeats of tasks, one by one or in sets, and `keeper` is the
 //! leader's memory of those; `contact` finds out when a node is cut off,
+<<<<<<< ours
 //! `readiness` whether it can serve. `job` finds the job that a call is about, `job_names` remembers which job a name means, `tokens` which tokens there are. `front_end` is what a node speaks, as a value. `peers` asks the leader what a front end of its node keeps in memory, `ages` when it heard tasks and `leader_clock` what time it is there. `tolerance` says what a cluster can bear, `last_backup` when one was made.
+=======
+//! `readiness` whether it can serve. `job` finds the job that a call is about, `call_guard` whether its caller may make it, `job_names` remembers which job a name means. `front_end` is what a node speaks, as a value. `peers` asks the leader what a front end of its node keeps in memory, and `ages` when it heard tasks.
+>>>>>>> theirs
 
 mod ages;
 mod aside;

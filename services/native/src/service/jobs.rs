@@ -125,7 +125,8 @@ impl Jobs for Service {
         let sized = |state: &State, job: job::Summary| (state.bytes_of(job.id).unwrap_or_default(), job);
         let all = |state: &State| state.jobs().into_iter().map(|job| sized(state, job)).collect::<Vec<_>>();
         let (jobs, members) = self.read(|state| (all(state), state.members())).await?;
-        let is_shown = |job: &job::Summary| admitted.is_none_or(|admitted| admitted.shows_job(&job.name));
+        let is_shown =
+            |job: &job::Summary| admitted.is_none_or(|admitted| admitted.shows_job(job.name.as_str()));
         let jobs = jobs.iter().filter(|(_, summary)| is_shown(summary)).map(|(memory_bytes, summary)| Job {
             memory_bytes: *memory_bytes,
             ..encode::job(summary, &members)

@@ -115,7 +115,7 @@ impl JobPorts {
         for range in 0..self.ranges.len() {
             for (slot, (job, name)) in &wanted {
                 if !self.open.contains_key(&(range, *slot)) {
-                    complete &= self.open(range, *slot, (*job, name)).await;
+                    complete &= self.open(range, *slot, (*job, name.as_str())).await;
                 }
             }
         }

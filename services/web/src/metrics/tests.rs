@@ -125,7 +125,7 @@ async fn labels_are_those_of_the_catalogue_and_values_are_those_of_the_node() {
 async fn a_session_counts_until_it_is_closed() {
     let (gateway, backend) = Gateway::in_memory();
     let shown = async || {
-        let page = page(&gateway, &SnapshotsSeen::default(), None).await;
+        let page = page(&gateway, &SnapshotsSeen::default(), NodeFigures::default()).await;
         let line = page.lines().find_map(|line| line.strip_prefix("tripod_sessions "));
         line.and_then(|value| value.parse::<u64>().ok())
     };
@@ -147,7 +147,7 @@ async fn a_session_counts_until_it_is_closed() {
 async fn a_job_waits_in_which_somebody_has_waited_for_more_than_a_minute() {
     let (gateway, _backend) = Gateway::in_memory();
     let shown = async || {
-        let page = page(&gateway, &SnapshotsSeen::default(), None).await;
+        let page = page(&gateway, &SnapshotsSeen::default(), NodeFigures::default()).await;
         page.lines().find_map(|line| line.strip_prefix("tripod_jobs_waiting ")).map(str::to_owned)
     };
     let service = ServiceIncarnation(7);

@@ -93,7 +93,7 @@ impl Node {
         let manner = tripod_web::Manner { parts: tripod_web::Parts::All, viewers };
         let served = tripod_web::serve_protected(
             listener,
-            (None, None),
+            (tripod_web::NodeFigures::default(), None),
             self.gateway.clone(),
             manner,
             std::future::pending(),

@@ -90,9 +90,17 @@ impl Dialled {
             if answer.headers().contains_key("grpc-status") {
                 return said(answer.headers(), Vec::new());
             }
-            let collected = answer.into_body().collect().await.expect("it ends well");
-            let trailers = collected.trailers().cloned().unwrap_or_default();
-            said(&trailers, collected.to_bytes().to_vec())
+            match answer.into_body().collect().await {
+                Ok(collected) => {
+                    let trailers = collected.trailers().cloned().unwrap_or_default();
+                    said(&trailers, collected.to_bytes().to_vec())
+                }
+                Err(status) => Said {
+                    code: Some(status.code().into()),
+                    text: status.message().to_owned(),
+                    answer: Vec::new(),
+                },
+            }
         };
         let waits = Said { code: None, text: String::new(), answer: Vec::new() };
         timeout(self.patience, answered).await.unwrap_or(waits)

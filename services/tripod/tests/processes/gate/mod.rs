@@ -71,9 +71,9 @@ fn job_port(site: &Site<'_>, job: &str) -> String {
         let text = shown.to_string();
         let host = format!("{}:", Site::host(1));
         let at = text.match_indices(&host).map(|(at, _)| &text[at + host.len()..]);
-        let ports =
+        let mut ports =
             at.filter_map(|rest| rest.split(|sign: char| !sign.is_ascii_digit()).next()?.parse::<u16>().ok());
-        let port = ports.filter(|port| *port >= site.ports.first() + 300).next()?;
+        let port = ports.find(|port| *port >= site.ports.first() + 300)?;
         let address = format!("{host}{port}");
         TcpStream::connect(&address).is_ok().then_some(address)
     })
@@ -125,7 +125,7 @@ fn s34_every_rpc_by_every_role_about_its_own_and_another_job_is_what_the_table_s
             for (job, address) in &job_ports {
                 let dialled =
                     Dialled::to(address, Port::Client, &site.file(name)).await.expect("it is let in");
-                walks.push((dialled, Saying::Port, job));
+                walks.push((dialled, Saying::Port, *job));
             }
             let walks = walks.into_iter().map(|(dialled, saying, job)| async move {
                 let dialled = dialled.hasty();

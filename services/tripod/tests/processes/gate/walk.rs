@@ -86,7 +86,7 @@ async fn difference(somebody: &Somebody, rpc: Rpc, saying: Saying, job: &str) ->
 fn message(rpc: Rpc, job: &str, role: Role) -> Vec<u8> {
     let text = |field: u8, text: &str| {
         let length = u8::try_from(text.len()).expect("short");
-        [&[field << 3 | 2, length], text.as_bytes()].concat()
+        [&[(field << 3) | 2, length][..], text.as_bytes()].concat()
     };
     match rpc {
         Rpc::AggregatedDiscovery(_) => {
