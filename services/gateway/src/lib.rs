@@ -23,7 +23,7 @@
 //! and `memory` its double; `aside` is where long work goes, `forks` what long looks are taken of, `awake` the time that this process lived. `submit`, `session` and `hold` send
 //! commands, `renewal` has the session follow the feature level; `fairness` lets the calls of clients take turns, by the connections that `tripod-port` tells apart; `hub` and `calls` wait; `liveness` is how peers of any kind are told the leader and given up; `pulse` asks it about heartbeats of tasks, one by one or in sets, and `keeper` is the
 //! leader's memory of those; `contact` finds out when a node is cut off,
-//! `readiness` whether it can serve. `job` finds the job that a call is about, `job_names` remembers which job a name means. `front_end` is what a node speaks, as a value. `peers` asks the leader what a front end of its node keeps in memory, and `ages` when it heard tasks.
+//! `readiness` whether it can serve. `job` finds the job that a call is about, `job_names` remembers which job a name means. `front_end` is what a node speaks, as a value. `peers` asks the leader what a front end of its node keeps in memory, and `ages` when it heard tasks. `open_calls` is which calls of which task wait here, and `sight` what all members tell of that and of themselves.
 
 mod ages;
 mod aside;
@@ -44,6 +44,7 @@ mod job_names;
 mod keeper;
 mod liveness;
 mod memory;
+mod open_calls;
 mod opening;
 mod options;
 mod outage;
@@ -53,6 +54,7 @@ mod pulse;
 mod readiness;
 mod renewal;
 mod session;
+mod sight;
 mod submit;
 
 pub use ages::HeartbeatAges;
@@ -68,6 +70,7 @@ pub use hub::Watch;
 pub use job::JobBinding;
 pub use liveness::{Batches, BeatAnswer, Conversation, Deafness, Liveness, Rules, Silence};
 pub use memory::{MemoryBackend, Mishap};
+pub use open_calls::{CallKind, CallOutcome, JobCalls, ShownCall, TaskCalls};
 pub use opening::IdWidth;
 pub use options::Options;
 pub use outage::Outage;
@@ -75,11 +78,12 @@ pub use parts::Parts;
 pub use peers::{Channel, PeersHandler};
 pub use pulse::{BEATS_OF_A_SET_MAX, BeatSession, BeatSetId, SetBeat, SetWord};
 pub use readiness::{Check, Readiness};
+pub use sight::NodeSight;
 // Front ends do not see the raft crate; these are the words in which the gateway speaks of a node.
 pub use tripod_raft::backup::{SaveError, Saving};
 pub use tripod_raft::{
     Chance, ChangeError, Comparisons, DiskStatus, ElectionCounts, FlushTimes, GivenUp, HistogramView,
     Leadership, LevelError, LevelRequest, Levels, Measures, MemberLevel, MemberList, MemberStatus,
-    MemberView, MembersAnswer, MembersRequest, Planned, ProposeError, Role, SnapshotCounts, StageTimes,
-    Status, Unwise, Votes,
+    MemberView, MembersAnswer, MembersRequest, NodeSilence, Planned, ProposeError, Role, SnapshotCounts,
+    StageTimes, Status, Unwise, Votes,
 };

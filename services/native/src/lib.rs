@@ -30,6 +30,7 @@
 mod backups;
 mod decode;
 mod encode;
+mod facts;
 mod front_end;
 mod health;
 mod job_ports;

@@ -116,6 +116,8 @@ pub(crate) enum Command {
     Run(Box<cmd::run::RunArgs>),
     /// Show the cluster: who leads, who is there, how far everyone is
     Status(cmd::status::StatusArgs),
+    /// Show who is missing in a job, since when and why, and whether the cluster is the cause
+    Diagnose(cmd::diagnose::DiagnoseArgs),
     /// Create, list, show and delete jobs
     #[command(subcommand)]
     Job(cmd::job::JobCommand),
@@ -213,7 +215,8 @@ impl Command {
     pub(crate) fn asks_the_cluster(&self) -> bool {
         matches!(
             self,
-            Self::Job(_)
+            Self::Diagnose(_)
+                | Self::Job(_)
                 | Self::Kv(_)
                 | Self::Node(_)
                 | Self::Leader(_)

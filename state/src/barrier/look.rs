@@ -2,10 +2,10 @@
 
 use crate::barrier::REGISTER_BARRIER;
 use crate::barrier::instance::Barrier;
-use crate::barrier::report::{Party, Report, What};
+use crate::barrier::report::{Gathering, Party, Report, What};
 use crate::command::Scope;
 use crate::fault::Fault;
-use crate::ids::BarrierName;
+use crate::ids::{BarrierName, JobId, JobName, TimeMs};
 use crate::job::record::Job;
 use crate::job::turn::Turn;
 use crate::state::{OpenBarrier, State};
@@ -40,6 +40,29 @@ impl State {
         let open = called.chain(job.runtime_reports()).take(limit);
         Ok(job.failed_barriers.iter().cloned().chain(open).collect())
     }
+
+    /// How many jobs have tasks that wait for others since before `before`, and the name of the one that has waited longest.
+    /// Takes as long as there are open barriers.
+    #[must_use]
+    pub fn jobs_waiting(&self, before: TimeMs) -> (u64, Option<&JobName>) {
+        let since = |job: &Job| {
+            let waiting = job.open_barriers().filter(|(_, barrier)| !barrier.current.arrived.is_empty());
+            waiting.map(|(_, barrier)| barrier.current.opened_at).min()
+        };
+        let jobs = self.jobs.iter().filter_map(|job| Some((since(job)?, job.id)));
+        let waiting: Vec<_> = jobs.filter(|(since, _)| *since < before).collect();
+        let longest = waiting.iter().min().and_then(|(_, job)| self.job_name(*job));
+        (waiting.len() as u64, longest)
+    }
+
+    /// Where the tasks of a job wait for each other now, `limit` places at most, with everybody by number: as many as the job
+    /// has tasks, for each place. None if there is no such job.
+    #[must_use]
+    pub fn gatherings(&self, job: JobId, limit: usize) -> Vec<Gathering> {
+        let Some(job) = self.jobs.get(job) else { return Vec::new() };
+        let called = job.open_barriers().map(|(name, barrier)| job.gathering_of(name, barrier));
+        called.chain(job.runtime_reports().map(Gathering::from)).take(limit).collect()
+    }
 }
 
 impl Job {
@@ -61,6 +84,22 @@ impl Job {
             arrived,
             missing,
             failure: None,
+        }
+    }
+
+    fn gathering_of(&self, name: &BarrierName, barrier: &Barrier) -> Gathering {
+        let instance = &barrier.current;
+        let all = barrier.members.iter().flat_map(|members| members.iter());
+        let missing: Vec<_> = all.filter(|task| !instance.arrived.contains_key(task)).collect();
+        Gathering {
+            what: self.meaning_of(name),
+            counter: instance.counter,
+            opened: Some(instance.opened_at),
+            timeout: Some(instance.timeout),
+            arrived_count: u32::try_from(instance.arrived.len()).unwrap_or(u32::MAX),
+            missing_count: u32::try_from(missing.len()).unwrap_or(u32::MAX),
+            arrived: instance.arrived.keys().copied().collect(),
+            missing,
         }
     }
 

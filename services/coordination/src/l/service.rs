@@ -14,7 +14,7 @@ use super::waiting_call::WaitingCall;
 use super::{decode, encode};
 use crate::answer;
 use crate::caller::Caller;
-use crate::front::{Front, Outcome};
+use crate::front::{Front, Outcome, speaker};
 
 /// Answers `xla.DistributedRuntimeService`.
 pub(crate) struct Service {
@@ -51,7 +51,11 @@ impl Service {
         // The port's job was found on this node, and its specification never changes.
         let patience = gateway.read(Consistency::Local, |state| state.runtime_patience(caller.job)).await;
         let reply = match patience {
-            Ok(Some(patience)) => decode(caller, request.get_ref(), patience).call(caller, gateway).await,
+            Ok(Some(patience)) => {
+                let mut call = decode(caller, request.get_ref(), patience);
+                call.task = call.task.or_else(|| speaker(&request, caller));
+                call.call(caller, gateway).await
+            }
             Ok(None) => Ok(Err(Fault::JobUnknown { name: None })),
             Err(outage) => Err(outage),
         };

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use tokio::time::{Instant, timeout_at};
 use tripod_gateway::{Consistency, Gateway, Outage};
 use tripod_port::CallerConnection;
+use tripod_state::ids::TaskId;
 use tripod_state::{Answer, Command, Fault, Reply, Scope, runtime};
 
 use crate::caller::Caller;
@@ -19,6 +20,8 @@ pub(super) struct WaitingCall {
     /// In milliseconds; what is not above zero waits for nothing.
     pub(super) patience_ms: i64,
     pub(super) over: Over,
+    /// Whose it is, if it says so.
+    pub(super) task: Option<TaskId>,
 }
 
 /// How a call begins.
@@ -69,7 +72,7 @@ impl WaitingCall {
             }
         };
         let Ok(Answer::Waiting(ticket)) = begun else { return Ok(begun) };
-        match (timeout_at(deadline, gateway.wait(ticket)).await, self.over) {
+        match (timeout_at(deadline, gateway.wait_as(ticket, self.task)).await, self.over) {
             (Ok(outcome), _) => outcome,
             (Err(_), Over::Command(command)) => gateway.submit(Command::Runtime(command)).await,
             (Err(_), Over::Fault(fault)) => Ok(Err(fault)),

@@ -5,6 +5,7 @@ pub(crate) mod bench;
 pub(crate) mod completion;
 pub(crate) mod config;
 pub(crate) mod dev;
+pub(crate) mod diagnose;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod job;
@@ -70,6 +71,12 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Dev(args) => dev::run(args, &global).await,
         Command::Server(args) => server::run(*args).await,
         Command::Status(args) => status::run(&args, &global).await,
+        Command::Diagnose(args) => {
+            return match diagnose::run(&args, &global).await {
+                Err(failure) => Err(status::explained(failure, &global.endpoints).await),
+                ended => ended,
+            };
+        }
         Command::Job(command) => job::run(command, &global).await,
         Command::Kv(command) => kv::run(command, &global).await,
         Command::Leader(command) => leader::run(command, &global).await,

@@ -5,6 +5,7 @@ mod agent;
 mod backup;
 mod config;
 mod dev;
+mod diagnose;
 mod ended;
 mod gang;
 mod habits;
