@@ -24,6 +24,8 @@ impl Channel {
     /// What a node knows by itself of a job, and of the cluster: asked of every member, whoever leads, by
     /// [`ask_node`](crate::Replica::ask_node), which earlier builds do not have.
     pub(crate) const SIGHT: Self = Self(3);
+    /// What time it is at the leader: asked from feature level 11 on only.
+    pub const CLOCK: Self = Self(6);
     /// Of tests and examples.
     pub const EXAMPLE: Self = Self(7);
 }

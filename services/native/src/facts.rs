@@ -45,7 +45,7 @@ pub(crate) fn of(state: &State, job: JobId, gathered: Gathered) -> Option<sight:
             name: summary.name.to_string(),
             heartbeat_timeout_ms: summary.spec.heartbeat_timeout_ms.0,
         },
-        places: state.gatherings(job, PLACES_MAX).into_iter().map(place).collect(),
+        places: state.gatherings(scope, PLACES_MAX).ok()?.into_iter().map(place).collect(),
         ages_told: ages.is_some(),
         ..sight::Facts::default()
     };
@@ -101,7 +101,8 @@ fn of_task(state: &State, job: JobId, info: &task::Info, ages: &HeartbeatAges) -
 }
 
 fn place(gathering: Gathering) -> sight::Place {
-    let (kind, name) = match &gathering.what {
+    let Gathering { report, arrived, missing } = gathering;
+    let (kind, name) = match &report.what {
         What::Registration => (sight::PlaceKind::Registration, String::new()),
         What::Shutdown => (sight::PlaceKind::Shutdown, String::new()),
         What::Devices => (sight::PlaceKind::Devices, String::new()),
@@ -111,12 +112,12 @@ fn place(gathering: Gathering) -> sight::Place {
     sight::Place {
         kind,
         name,
-        opened_ms: gathering.opened.map(|opened| opened.0),
-        timeout_ms: gathering.timeout.map(|timeout| timeout.0),
-        arrived_count: gathering.arrived_count,
-        missing_count: gathering.missing_count,
-        arrived: gathering.arrived.iter().map(|task| task.0).collect(),
-        missing: gathering.missing.iter().map(|task| task.0).collect(),
+        opened_ms: report.opened.map(|opened| opened.0),
+        timeout_ms: report.timeout.map(|timeout| timeout.0),
+        arrived_count: report.arrived.count,
+        missing_count: report.missing.count,
+        arrived: arrived.iter().map(|task| task.0).collect(),
+        missing: missing.iter().map(|task| task.0).collect(),
     }
 }
 

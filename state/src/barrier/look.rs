@@ -5,7 +5,7 @@ use crate::barrier::instance::Barrier;
 use crate::barrier::report::{Gathering, Party, Report, What};
 use crate::command::Scope;
 use crate::fault::Fault;
-use crate::ids::{BarrierName, JobId, JobName, TimeMs};
+use crate::ids::{BarrierName, JobName, TimeMs};
 use crate::job::record::Job;
 use crate::job::turn::Turn;
 use crate::state::{OpenBarrier, State};
@@ -55,17 +55,31 @@ impl State {
         (waiting.len() as u64, longest)
     }
 
-    /// Where the tasks of a job wait for each other now, `limit` places at most, with everybody by number: as many as the job
-    /// has tasks, for each place. None if there is no such job.
-    #[must_use]
-    pub fn gatherings(&self, job: JobId, limit: usize) -> Vec<Gathering> {
-        let Some(job) = self.jobs.get(job) else { return Vec::new() };
-        let called = job.open_barriers().map(|(name, barrier)| job.gathering_of(name, barrier));
-        called.chain(job.runtime_reports().map(Gathering::from)).take(limit).collect()
+    /// Who has come to each open barrier of a job, all of them, at `limit` places at most. It costs as much as the barriers
+    /// have members.
+    ///
+    /// # Errors
+    /// The scope's faults.
+    pub fn gatherings(&self, scope: Scope, limit: usize) -> Result<Vec<Gathering>, Fault> {
+        let job = self.jobs.scoped(scope)?;
+        let called = job.open_barriers().map(|(name, barrier)| job.gathering_at(name, barrier));
+        let of_runtime = job.runtime_reports().map(|report| Gathering {
+            arrived: report.arrived.first.clone(),
+            missing: report.missing.first.clone(),
+            report,
+        });
+        Ok(called.chain(of_runtime).take(limit).collect())
     }
 }
 
 impl Job {
+    fn gathering_at(&self, name: &BarrierName, barrier: &Barrier) -> Gathering {
+        let came = &barrier.current.arrived;
+        let members = barrier.members.as_ref().into_iter().flat_map(|members| members.iter());
+        let (arrived, missing) = members.partition(|task| came.contains_key(task));
+        Gathering { report: self.report_of(name, barrier), arrived, missing }
+    }
+
     fn open_barriers(&self) -> impl Iterator<Item = (&BarrierName, &Barrier)> {
         let open = self.barriers.open().iter();
         open.map(|name| (name, self.barriers.get(name).expect("open barriers are known")))
@@ -84,22 +98,6 @@ impl Job {
             arrived,
             missing,
             failure: None,
-        }
-    }
-
-    fn gathering_of(&self, name: &BarrierName, barrier: &Barrier) -> Gathering {
-        let instance = &barrier.current;
-        let all = barrier.members.iter().flat_map(|members| members.iter());
-        let missing: Vec<_> = all.filter(|task| !instance.arrived.contains_key(task)).collect();
-        Gathering {
-            what: self.meaning_of(name),
-            counter: instance.counter,
-            opened: Some(instance.opened_at),
-            timeout: Some(instance.timeout),
-            arrived_count: u32::try_from(instance.arrived.len()).unwrap_or(u32::MAX),
-            missing_count: u32::try_from(missing.len()).unwrap_or(u32::MAX),
-            arrived: instance.arrived.keys().copied().collect(),
-            missing,
         }
     }
 

@@ -48,37 +48,13 @@ pub struct Party {
     pub first: Vec<TaskId>,
 }
 
-/// An open instance of a barrier, with all of its members by number.
+/// An open barrier with everybody who has come and everybody who has not, both in ascending order; of the runtime of older
+/// clients only those whom the report names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gathering {
-    pub what: What,
-    pub counter: BarrierCounter,
-    /// `None` if that is not known.
-    pub opened: Option<TimeMs>,
-    /// Its whole length, as that of a [`Report`].
-    pub timeout: Option<DurationMs>,
-    /// How many have come, and how many have not.
-    pub arrived_count: u32,
-    pub missing_count: u32,
-    /// Who they are, ascending. Of the runtime of older clients the lowest [`BARRIER_TASKS_NAMED`] at most.
+    pub report: Report,
     pub arrived: Vec<TaskId>,
     pub missing: Vec<TaskId>,
-}
-
-impl From<Report> for Gathering {
-    fn from(report: Report) -> Self {
-        let Report { what, counter, opened, timeout, arrived, missing, .. } = report;
-        Self {
-            what,
-            counter,
-            opened,
-            timeout,
-            arrived_count: arrived.count,
-            missing_count: missing.count,
-            arrived: arrived.first,
-            missing: missing.first,
-        }
-    }
 }
 
 /// The end of an instance that failed.
