@@ -4,7 +4,8 @@
 //! A code is printed in front of a text, as `T3101 log-damaged: ...`. Its number is a contract and never
 //! means anything else; the word beside it is for people. The first digit tells what it is about: 1 the command
 //! line and configuration, 2 calls to the cluster, 3 data and disks, 4 members and identity, 5 backups,
-//! recovery and the doctor, 6 jobs, keys and programs, 7 what is seen of a running cluster.
+//! recovery and the doctor, 6 jobs, keys and programs, 7 what is seen of a running cluster, and what was found wrong
+//! with it or with a job that runs.
 
 use std::fmt;
 
@@ -214,6 +215,22 @@ catalogue! {
     PlanOutdated = 6503, "plan-outdated", "a MindSpore cluster has changed since it was looked at";
     NothingToAbort = 6504, "nothing-to-abort", "a MindSpore cluster does nothing that can be taken back";
     RecordsDamaged = 6651, "records-damaged", "records of a mutable chunk are damaged on disk";
+
+    FoundNeverCame = 7101, "never-came", "a task has not registered, and others wait for it";
+    FoundCameAndGone = 7102, "came-and-gone", "a task came to a place where others wait, and is gone";
+    FoundElsewhere = 7103, "elsewhere", "tasks wait for each other at different places";
+    FoundWaitsForKey = 7104, "waits-for-key", "a task waits for a key that nobody has written";
+    FoundBusy = 7105, "busy", "a task is alive and has not come to where others wait";
+    FoundLate = 7106, "late", "a task has not been heard for longer than its heartbeats take";
+    FoundHostSilent = 7108, "host-silent", "all tasks of a host have not been heard";
+    FoundEnded = 7109, "ended", "the process of a task has ended";
+    FoundGone = 7110, "gone", "a task was given up";
+    FoundTimeouts = 7111, "timeouts", "a job and its clients disagree about time-outs";
+    FoundNoQuorum = 7201, "no-quorum", "too few voters answer";
+    FoundLeaderless = 7202, "leaderless", "enough voters answer, and none of them leads";
+    FoundNodeCut = 7203, "node-cut", "a node is cut off from its peers";
+    FoundDiskSlow = 7204, "disk-slow", "the disk of the leader is slow";
+    FoundApplyBacklog = 7206, "apply-backlog", "a node is behind with what is committed";
     UiHost = 7501, "ui-host", "a page was asked for by a name that is none of the cluster's";
     UiRequest = 7502, "ui-request", "what was asked of the page is not served";
     UiFull = 7503, "ui-full", "as many viewers watch a node's page as may";

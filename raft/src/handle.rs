@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::watch;
@@ -13,7 +14,7 @@ use tripod_state::{Envelope, State};
 use crate::apply::hooks::Hooks;
 use crate::base::codec;
 use crate::base::command::COMMAND_BYTES_MAX;
-use crate::base::error::{Applied, ProposeError, StartError};
+use crate::base::error::{Applied, NodeSilence, ProposeError, StartError};
 use crate::base::options::Options;
 use crate::care::level::{LevelError, LevelRequest, Levels};
 use crate::care::membership::{ChangeError, MembersAnswer, MembersRequest};
@@ -183,6 +184,22 @@ impl Handle {
             return Err(ProposeError::NoLeader("this node leads, but is not ready yet".into()));
         }
         self.node.hooks.asks.ask(question).await.map_err(ProposeError::NoLeader)
+    }
+
+    /// Asks the gateway of a member, whoever leads; this node's own handler, if it is this node.
+    ///
+    /// # Errors
+    /// [`NodeSilence`].
+    pub async fn ask_node(
+        &self,
+        node: NodeId,
+        question: Bytes,
+        patience: Duration,
+    ) -> Result<Bytes, NodeSilence> {
+        if node == self.node.options.node {
+            return self.node.hooks.asks.ask_here(question).await.map_err(NodeSilence::Refuses);
+        }
+        self.node.link.ask_node(node, question, patience).await
     }
 
     /// This node's view of itself and the cluster.

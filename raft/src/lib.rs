@@ -68,7 +68,7 @@ pub use apply::hooks::{AskHandler, EffectsHook, Hooks};
 pub use base::chance::{Chance, SeededChance};
 pub use base::clock::{WallClock, time_of_day};
 pub use base::codec::command_bytes;
-pub use base::error::{Applied, ProposeError, StartError};
+pub use base::error::{Applied, NodeSilence, ProposeError, StartError};
 pub use base::observer::{LogLine, Observer, SeenMembers};
 pub use base::options::{InitialMember, Options, StateLimits, Timing};
 pub use base::stages::{FlushTimes, HistogramView, StageTimes};

@@ -41,9 +41,13 @@ const FRONT_END_MAY: &[&str] = &[
     "tripod-token",
 ];
 
-/// Front ends that stand on a crate of their own which sees nothing of nodes: frames that others read as well, and how graphs
-/// are cut.
-const OWN: &[(&str, &str)] = &[("tripod-mars", "tripod-tile"), ("tripod-mindspore", "tripod-mindspore-wire")];
+/// Front ends that stand on a crate of their own which sees nothing of nodes: frames that others read as well, how graphs
+/// are cut, and how facts are judged.
+const OWN: &[(&str, &str)] = &[
+    ("tripod-mars", "tripod-tile"),
+    ("tripod-mindspore", "tripod-mindspore-wire"),
+    ("tripod-native", "tripod-sight"),
+];
 
 /// Who depends on front ends, because it composes nodes of them.
 const COMPOSE: &[&str] = &["tripod", "tripod-fuzz"];
@@ -91,6 +95,12 @@ const OURS: &[Ours] = &[
         may: &[],
         dev: &[],
         because: "who somebody is says nothing of what that one may do",
+    },
+    Ours {
+        package: "tripod-sight",
+        may: &[],
+        dev: &[],
+        because: "what is wrong follows from the facts alone, however they came",
     },
     Ours {
         package: "tripod-tls",
@@ -237,6 +247,7 @@ const OURS: &[Ours] = &[
             "tripod-port",
             "tripod-proto",
             "tripod-raft",
+            "tripod-sight",
             "tripod-state",
             "tripod-tls",
             "tripod-token",

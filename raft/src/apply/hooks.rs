@@ -11,6 +11,12 @@ pub trait AskHandler: Send + Sync + 'static {
     /// Called only while this node leads. An error text becomes the asker's
     /// [`ProposeError::NoLeader`](crate::ProposeError::NoLeader).
     fn ask(&self, question: Bytes) -> Pin<Box<dyn Future<Output = Result<Bytes, String>> + Send>>;
+
+    /// Called whoever leads, with what a node is asked about itself. An error text becomes the asker's
+    /// [`NodeSilence::Refuses`](crate::NodeSilence::Refuses).
+    fn ask_here(&self, _question: Bytes) -> Pin<Box<dyn Future<Output = Result<Bytes, String>> + Send>> {
+        Box::pin(std::future::ready(Err("this node answers no such questions".into())))
+    }
 }
 
 /// Is given the effects of an applied batch.

@@ -46,6 +46,25 @@ pub enum ProposeError {
     Stopped(String),
 }
 
+/// Why a member did not say what it was asked about itself. Nothing was changed; it can be asked again.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NodeSilence {
+    /// Its port refuses connections: the process is down.
+    #[error("its port refuses connections")]
+    PortRefuses,
+    /// It has not answered in time: frozen, overloaded, or cut off.
+    #[error("it does not answer in time")]
+    Silent,
+    /// Its address is none.
+    #[error("it cannot be reached: {0}")]
+    Unreachable(String),
+    /// It answers, and does not say it: an earlier build, or one that starts.
+    #[error("it does not say: {0}")]
+    Refuses(String),
+    #[error("it is not a member")]
+    NoMember,
+}
+
 /// Why a node did not start. Each names the file or port and the next step.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {

@@ -7,13 +7,14 @@ use bytes::Bytes;
 use openraft::async_runtime::{Instant as _, WatchReceiver as _};
 use tokio::time::Instant;
 use tonic::transport::Channel;
-use tonic::{Response, Status};
+use tonic::{Code, Response, Status};
 use tripod_proto::tripod::peer::v1::leader_client::LeaderClient;
+use tripod_proto::tripod::peer::v1::raft_client::RaftClient;
 use tripod_proto::tripod::peer::v1::{Blob, ReadIndexRequest};
 use tripod_state::ids::{LogIndex, NodeId, Term};
 
-use crate::apply::engine::Raft;
-use crate::base::error::ProposeError;
+use crate::apply::engine::{Engine as _, Raft};
+use crate::base::error::{NodeSilence, ProposeError};
 use crate::lead::last_contact::LastContact;
 use crate::lead::leadership::{Leadership, LeadershipWatch};
 use crate::peers::MESSAGE_BYTES_MAX;
@@ -133,6 +134,36 @@ impl LeaderLink {
         let request = self.caller(target.leader).request(Blob { data: question });
         let answer = self.bounded(&target, ASK_DEADLINE, client.ask(request)).await?;
         Ok(answer.into_inner().data)
+    }
+
+    /// What the gateway of a member says, whoever leads.
+    ///
+    /// # Errors
+    /// [`NodeSilence`].
+    pub(crate) async fn ask_node(
+        &self,
+        node: NodeId,
+        question: Bytes,
+        patience: Duration,
+    ) -> Result<Bytes, NodeSilence> {
+        let address = self.raft.addresses().remove(&node.0).ok_or(NodeSilence::NoMember)?;
+        let channel = self.calls.lazy(node.0, &address, Class::Leader).map_err(NodeSilence::Unreachable)?;
+        let mut client = RaftClient::new(channel)
+            .max_decoding_message_size(MESSAGE_BYTES_MAX)
+            .max_encoding_message_size(MESSAGE_BYTES_MAX);
+        let call = client.ask_node(self.caller(node.0).request(Blob { data: question }));
+        match tokio::time::timeout(patience, call).await {
+            Ok(Ok(answer)) => Ok(answer.into_inner().data),
+            Ok(Err(status)) if status.code() == Code::Unavailable => {
+                // It may also stand still, and a connection to it have ended for that.
+                match tokio::time::timeout(patience, self.calls.is_refused(&address)).await {
+                    Ok(true) => Err(NodeSilence::PortRefuses),
+                    _ => Err(NodeSilence::Silent),
+                }
+            }
+            Ok(Err(status)) => Err(NodeSilence::Refuses(status.message().to_owned())),
+            Err(_) => Err(NodeSilence::Silent),
+        }
     }
 
     /// A client on the connection that all calls to `target` share.

@@ -48,6 +48,7 @@ impl Node {
             },
             suspicion: self.suspicion.clone(),
             log: self.log.clone(),
+            asks: Arc::clone(&self.hooks.asks),
         };
         let leader = LeaderService {
             submitter: self.submitter.clone(),

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tripod_raft::{ProposeError, Role};
+use tripod_raft::{NodeSilence, ProposeError, Role};
 use tripod_state::ids::{LogIndex, NodeId};
 use tripod_state::{Envelope, State};
 use tripod_wait::{until, within};
@@ -140,6 +140,28 @@ fn questions_reach_the_leader_from_every_node() {
             let answer = cluster.node(node).ask_leader(Bytes::from_static(b"hello")).await.unwrap();
             assert_eq!(answer, format!("node {leader} heard hello"));
         }
+        cluster.stop().await;
+    });
+}
+
+#[test]
+fn every_node_answers_for_itself_without_a_quorum_too_and_says_which_silence_it_is() {
+    each_seed(0..5, async || {
+        let mut cluster = Cluster::start(3).await;
+        cluster.leader().await;
+        let ask = async |cluster: &Cluster, asker: u64, node: u64| {
+            let (question, patience) = (Bytes::from_static(b"hello"), Duration::from_millis(500));
+            cluster.node(asker).ask_node(NodeId(node), question, patience).await
+        };
+        for (asker, node) in [(1, 1), (1, 2), (2, 3), (3, 1)] {
+            assert_eq!(ask(&cluster, asker, node).await, Ok(format!("here node {node} heard hello").into()));
+        }
+        assert_eq!(ask(&cluster, 1, 9).await, Err(NodeSilence::NoMember));
+        cluster.stop_node(2).await;
+        cluster.stop_node(3).await;
+        assert_eq!(ask(&cluster, 1, 1).await, Ok("here node 1 heard hello".into()));
+        let down = ask(&cluster, 1, 2).await.expect_err("it is down");
+        assert!(matches!(down, NodeSilence::PortRefuses | NodeSilence::Silent), "{down:?}");
         cluster.stop().await;
     });
 }

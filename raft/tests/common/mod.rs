@@ -49,6 +49,11 @@ impl AskHandler for Echo {
         let answer = format!("node {} heard {}", self.0, String::from_utf8_lossy(&question));
         Box::pin(std::future::ready(Ok(answer.into())))
     }
+
+    fn ask_here(&self, question: Bytes) -> Pin<Box<dyn Future<Output = Result<Bytes, String>> + Send>> {
+        let answer = format!("here node {} heard {}", self.0, String::from_utf8_lossy(&question));
+        Box::pin(std::future::ready(Ok(answer.into())))
+    }
 }
 
 pub(crate) fn hooks(node: NodeId, heard: &Arc<LeaderSigns>) -> Hooks {

@@ -26,7 +26,7 @@
 //! | `call` | the loop over nodes with back-off |
 //! | `session` | stamps and the acknowledged floor |
 //! | `stamped` | writes that take effect once |
-//! | `kv`, `jobs`, `cluster`, `levels`, `mars`, `mindspore`, `snapshots`, `tokens` | the calls |
+//! | `kv`, `jobs`, `cluster`, `diagnose`, `levels`, `mars`, `mindspore`, `snapshots`, `tokens` | the calls |
 //! | `bearer` | the token that calls show |
 //! | `scheduler` | the calls of workers, drivers and object stores |
 //! | `error` | what can go wrong, by who can act |
@@ -36,6 +36,7 @@ mod call;
 mod client;
 mod cluster;
 mod config;
+mod diagnose;
 mod endpoint;
 mod error;
 mod jobs;

@@ -43,6 +43,12 @@ const LAST_POLL_PATIENCE: Duration = Duration::from_secs(1);
 /// Names the compression of a request's message.
 const COMPRESSION: &str = "grpc-encoding";
 
+/// The task for which the connection of a call speaks, if it is one.
+pub(crate) fn speaker<M>(request: &Request<M>, caller: Caller) -> Option<TaskId> {
+    let calls = CallContext::connection_calls(request.extensions())?;
+    calls.kept::<Speakers>().of(caller.job).map(|(task, _)| task)
+}
+
 /// The outcome of a call.
 pub(crate) type Outcome<T> = Result<Response<T>, Status>;
 
@@ -136,20 +142,23 @@ impl Front {
         }
     }
 
-    /// A call that waits for something that no command began.
+    /// A call that waits for something that no command began. `asker`: whose it is, if it says so.
     pub(crate) async fn wait<M, R>(
         &self,
         request: Request<M>,
+        asker: Option<TaskId>,
         decode: impl FnOnce(Caller, &M) -> Ticket + Send,
         encode: impl FnOnce(M, Answer) -> Result<R, Status> + Send,
     ) -> Outcome<R>
     where
         M: Message,
     {
-        let ticket = decode(self.caller(&request).await?, request.get_ref());
+        let caller = self.caller(&request).await?;
+        let asker = asker.or_else(|| speaker(&request, caller));
+        let ticket = decode(caller, request.get_ref());
         // A call may wait for hours, and needs its headers no more.
         let asked = request.into_inner();
-        let reply = self.shared.gateway.wait(ticket).await;
+        let reply = self.shared.gateway.wait_as(ticket, asker).await;
         self.answer(reply, |answer| encode(asked, answer))
     }
 

@@ -5,6 +5,7 @@
 //! [`Gateway::admin`](crate::Gateway::admin).
 
 use std::pin::Pin;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::watch;
@@ -12,7 +13,7 @@ use tokio::time::Instant;
 use tripod_raft::backup::{SaveError, Saving};
 use tripod_raft::{
     Applied, ChangeError, Handle, Leadership, LevelError, LevelRequest, Levels, Measures, MembersAnswer,
-    MembersRequest, ProposeError, Status,
+    MembersRequest, NodeSilence, ProposeError, Status,
 };
 use tripod_state::ids::{LogIndex, NodeId};
 use tripod_state::{Envelope, State};
@@ -39,6 +40,15 @@ pub trait Replica: Send + Sync + 'static {
     fn last_contact(&self) -> Option<Instant>;
     /// Asks the leader's gateway.
     fn ask_leader(&self, question: Bytes) -> Future<Result<Bytes, ProposeError>>;
+    /// Asks the gateway of a member, whoever leads; what is no node is its only member.
+    fn ask_node(
+        &self,
+        _node: NodeId,
+        _question: Bytes,
+        _patience: Duration,
+    ) -> Future<Result<Bytes, NodeSilence>> {
+        Box::pin(std::future::ready(Err(NodeSilence::NoMember)))
+    }
 }
 
 /// What an operator asks of a node, and of the cluster by it. The methods are those of [`tripod_raft::Handle`], with
@@ -125,6 +135,16 @@ impl Replica for Handle {
     fn ask_leader(&self, question: Bytes) -> Future<Result<Bytes, ProposeError>> {
         let handle = self.clone();
         Box::pin(async move { handle.ask_leader(question).await })
+    }
+
+    fn ask_node(
+        &self,
+        node: NodeId,
+        question: Bytes,
+        patience: Duration,
+    ) -> Future<Result<Bytes, NodeSilence>> {
+        let handle = self.clone();
+        Box::pin(async move { handle.ask_node(node, question, patience).await })
     }
 }
 

@@ -12,7 +12,7 @@ use tripod_raft::{Applied, Handle, Leadership, ProposeError, StateLimits};
 use tripod_state::ids::{DurationMs, Incarnation, JobId, LogIndex, TaskId, TimeMs};
 use tripod_state::task::FIRST_HEARTBEAT_MS;
 use tripod_state::token::Tokens;
-use tripod_state::{Answer, Command, Envelope, Reply, Scope, State, Ticket, Topic, task};
+use tripod_state::{Answer, Command, Envelope, Fault, Reply, Scope, State, Ticket, Topic, task};
 
 use crate::ages::{self, HeartbeatAges};
 use crate::backend::{Admin, Replica, look};
@@ -25,6 +25,7 @@ use crate::job_names::JobNames;
 use crate::keeper::{GangCounts, Keeper, WhyLost};
 use crate::last_backup::LastBackup;
 use crate::memory::MemoryBackend;
+use crate::open_calls::{self, OpenCalls};
 use crate::opening::IdWidth;
 use crate::options::Options;
 use crate::outage::Outage;
@@ -32,6 +33,7 @@ use crate::parts::Parts;
 use crate::peers::{Channel, Peers, PeersHandler, on};
 use crate::pulse::{Beat, BeatCounts, BeatSetId, Pulse, SetBeat, SetWord, Sign};
 use crate::renewal;
+use crate::sight;
 use crate::submit::Submitter;
 use crate::tokens::KnownTokens;
 
@@ -57,6 +59,7 @@ pub struct Gateway {
     admin: Arc<dyn Admin>,
     hub: Arc<Hub>,
     calls: Arc<Calls>,
+    pub(crate) open_calls: Arc<OpenCalls>,
     submitter: Arc<Submitter>,
     pulse: Arc<Pulse>,
     peers: Arc<Peers>,
@@ -88,9 +91,10 @@ impl Gateway {
     pub fn over(backend: Arc<impl Replica + Admin>, parts: Parts) -> Self {
         let admin = Arc::clone(&backend) as Arc<dyn Admin>;
         let backend: Arc<dyn Replica> = backend;
-        let Parts { hub, keeper, clock, options } = parts;
+        let Parts { hub, keeper, clock, options, open_calls } = parts;
         let calls = Calls::new(options.waiting_max);
         keeper.start(&backend);
+        sight::answer(&keeper.peers(), &backend, &admin, (&calls, &open_calls));
         let peers = keeper.peers();
         let node = admin.status().node;
         let submitter = Submitter::new(node, Arc::clone(&backend), Arc::clone(&calls), options.hold);
@@ -111,6 +115,7 @@ impl Gateway {
             admin,
             hub,
             calls,
+            open_calls,
             submitter,
             pulse,
             peers,
@@ -193,7 +198,8 @@ impl Gateway {
     /// # Errors
     /// [`Outage`].
     pub async fn call(&self, command: Command) -> Result<Reply, Outage> {
-        self.outcome(self.submitter.submit(command).await?).await
+        let asker = open_calls::asker(&command);
+        self.outcome(self.submitter.submit(command).await?, asker).await
     }
 
     /// [`Self::submit_stamped`], and if the reply is a ticket, waits for its outcome as [`Self::call`]
@@ -202,15 +208,20 @@ impl Gateway {
     /// # Errors
     /// [`Outage`].
     pub async fn call_stamped(&self, envelope: Envelope) -> Result<Reply, Outage> {
-        self.outcome(self.submitter.submit_stamped(envelope).await?).await
+        let asker = open_calls::asker(&envelope.command);
+        self.outcome(self.submitter.submit_stamped(envelope).await?, asker).await
     }
 
-    async fn outcome(&self, Applied { index, reply }: Applied) -> Result<Reply, Outage> {
+    async fn outcome(
+        &self,
+        Applied { index, reply }: Applied,
+        asker: Option<TaskId>,
+    ) -> Result<Reply, Outage> {
         let Ok(Answer::Waiting(ticket)) = reply else { return Ok(reply) };
         // The leader may have replied before this node has applied the command: until then its state
         // knows nothing of the arrival.
         self.backend.wait_applied(index).await.map_err(|_| Outage::Stopping)?;
-        self.resolve(&ticket).await
+        self.resolve(&ticket, asker).await
     }
 
     /// Waits for a ticket that no command issued (a key, a change of tasks), from a linearizable
@@ -219,8 +230,16 @@ impl Gateway {
     /// # Errors
     /// [`Outage`].
     pub async fn wait(&self, ticket: Ticket) -> Result<Reply, Outage> {
+        self.wait_as(ticket, None).await
+    }
+
+    /// [`Self::wait`] of the task `asker`, where the ticket does not say whose it is: for people who look who waits.
+    ///
+    /// # Errors
+    /// [`Outage`].
+    pub async fn wait_as(&self, ticket: Ticket, asker: Option<TaskId>) -> Result<Reply, Outage> {
         self.barrier().await?;
-        self.resolve(&ticket).await
+        self.resolve(&ticket, asker).await
     }
 
     /// Looks at the state. Keep it short: apply waits.
@@ -512,14 +531,31 @@ impl Gateway {
     }
 
     /// Waits for a ticket of whose beginning this node's state knows.
-    async fn resolve(&self, ticket: &Ticket) -> Result<Reply, Outage> {
+    async fn resolve(&self, ticket: &Ticket, asker: Option<TaskId>) -> Result<Reply, Outage> {
         if let Some(reply) = self.look(|state| state.resolve(ticket)) {
+            if reply.is_ok()
+                && open_calls::is_meeting(ticket)
+                && let Some(entered) = self.open_calls.enter(ticket, asker)
+            {
+                entered.answered(true);
+            }
             return Ok(reply);
         }
         let _waiting = self.calls.enter()?;
+        // A caller names itself as it likes.
+        let tasks = self.look(|state| state.tasks_of(ticket.job()));
+        let asker = asker.filter(|task| u32::try_from(task.0).is_ok_and(|task| task < tasks));
+        let entered = self.open_calls.enter(ticket, asker);
         let mut watch = self.hub.watch(ticket.topic());
         loop {
             if let Some(reply) = self.look(|state| state.resolve(ticket)) {
+                if let Some(entered) = entered {
+                    entered.answered(reply.is_ok());
+                }
+                // It may have been entered just after its job was deleted.
+                if matches!(reply, Err(Fault::JobUnknown { .. })) {
+                    self.open_calls.forget(ticket.job());
+                }
                 return Ok(reply);
             }
             watch.changed().await;

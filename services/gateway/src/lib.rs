@@ -23,11 +23,7 @@
 //! and `memory` its double; `aside` is where long work goes, `forks` what long looks are taken of, `awake` the time that this process lived. `submit`, `session` and `hold` send
 //! commands, `renewal` has the session follow the feature level; `fairness` lets the calls of clients take turns, by the connections that `tripod-port` tells apart; `hub` and `calls` wait; `liveness` is how peers of any kind are told the leader and given up; `pulse` asks it about heartbeats of tasks, one by one or in sets, and `keeper` is the
 //! leader's memory of those; `contact` finds out when a node is cut off,
-<<<<<<< ours
-//! `readiness` whether it can serve. `job` finds the job that a call is about, `job_names` remembers which job a name means, `tokens` which tokens there are. `front_end` is what a node speaks, as a value. `peers` asks the leader what a front end of its node keeps in memory, `ages` when it heard tasks and `leader_clock` what time it is there. `tolerance` says what a cluster can bear, `last_backup` when one was made.
-=======
-//! `readiness` whether it can serve. `job` finds the job that a call is about, `call_guard` whether its caller may make it, `job_names` remembers which job a name means. `front_end` is what a node speaks, as a value. `peers` asks the leader what a front end of its node keeps in memory, and `ages` when it heard tasks.
->>>>>>> theirs
+//! `readiness` whether it can serve. `job` finds the job that a call is about, `call_guard` whether its caller may make it, `job_names` remembers which job a name means, `tokens` which tokens there are. `front_end` is what a node speaks, as a value. `peers` asks the leader what a front end of its node keeps in memory, `ages` when it heard tasks and `leader_clock` what time it is there. `open_calls` is which calls of which task wait here, and `sight` what all members tell of that and of themselves. `tolerance` says what a cluster can bear, `last_backup` when one was made.
 
 mod ages;
 mod aside;
@@ -51,6 +47,7 @@ mod last_backup;
 mod leader_clock;
 mod liveness;
 mod memory;
+mod open_calls;
 mod opening;
 mod options;
 mod outage;
@@ -60,6 +57,7 @@ mod pulse;
 mod readiness;
 mod renewal;
 mod session;
+mod sight;
 mod submit;
 mod tokens;
 mod tolerance;
@@ -81,6 +79,7 @@ pub use last_backup::LastBackup;
 pub use leader_clock::LeaderClock;
 pub use liveness::{Batches, BeatAnswer, Conversation, Deafness, Liveness, Rules, Silence};
 pub use memory::{MemoryBackend, Mishap};
+pub use open_calls::{CallKind, CallOutcome, JobCalls, ShownCall, TaskCalls};
 pub use opening::IdWidth;
 pub use options::Options;
 pub use outage::Outage;
@@ -88,12 +87,13 @@ pub use parts::Parts;
 pub use peers::{Channel, PeersHandler};
 pub use pulse::{BEATS_OF_A_SET_MAX, BeatCounts, BeatSession, BeatSetId, SetBeat, SetWord};
 pub use readiness::{Check, Readiness};
+pub use sight::NodeSight;
 pub use tolerance::{BEHIND_ENTRIES, SILENT_AFTER, Tolerance, VoterHealth};
 // Front ends do not see the raft crate; these are the words in which the gateway speaks of a node.
 pub use tripod_raft::backup::{SaveError, Saving};
 pub use tripod_raft::{
     Chance, ChangeError, Comparisons, DiskStatus, ElectionCounts, FlushTimes, GivenUp, HistogramView,
     Leadership, LevelError, LevelRequest, Levels, Measures, MemberLevel, MemberList, MemberStatus,
-    MemberView, MembersAnswer, MembersRequest, Planned, ProposeError, Role, SnapshotCounts, StageTimes,
-    StateLimits, Status, Unwise, Votes,
+    MemberView, MembersAnswer, MembersRequest, NodeSilence, Planned, ProposeError, Role, SnapshotCounts,
+    StageTimes, StateLimits, Status, Unwise, Votes,
 };

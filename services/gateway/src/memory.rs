@@ -9,8 +9,8 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tripod_raft::{
-    Applied, Comparisons, DiskStatus, GivenUp, Hooks, Leadership, Measures, MemberStatus, ProposeError, Role,
-    Status,
+    Applied, Comparisons, DiskStatus, GivenUp, Hooks, Leadership, Measures, MemberStatus, NodeSilence,
+    ProposeError, Role, Status,
 };
 use tripod_state::ids::{LogIndex, NodeId, Term, TimeMs};
 use tripod_state::{ApplyContext, Envelope, State};
@@ -242,6 +242,19 @@ impl Replica for MemoryBackend {
             inner.leader()?;
             let hooks = inner.hooks.get().ok_or_else(|| ProposeError::NoLeader("no gateway".into()))?;
             hooks.asks.ask(question).await.map_err(ProposeError::NoLeader)
+        })
+    }
+
+    fn ask_node(
+        &self,
+        node: NodeId,
+        question: Bytes,
+        _patience: Duration,
+    ) -> Future<Result<Bytes, NodeSilence>> {
+        let inner = Arc::clone(&self.inner);
+        Box::pin(async move {
+            let hooks = inner.hooks.get().filter(|_| node == NODE).ok_or(NodeSilence::NoMember)?;
+            hooks.asks.ask_here(question).await.map_err(NodeSilence::Refuses)
         })
     }
 }

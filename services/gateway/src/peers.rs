@@ -21,6 +21,9 @@ impl Channel {
     pub const MINDSPORE: Self = Self(1);
     /// How long ago the leader heard the tasks of a job: asked from feature level 11 on only.
     pub const AGES: Self = Self(2);
+    /// What a node knows by itself of a job, and of the cluster: asked of every member, whoever leads, by
+    /// [`ask_node`](crate::Replica::ask_node), which earlier builds do not have.
+    pub(crate) const SIGHT: Self = Self(3);
     /// What time it is at the leader: asked from feature level 11 on only.
     pub const CLOCK: Self = Self(6);
     /// Of tests and examples.
@@ -42,6 +45,13 @@ impl Peers {
         // A second front end of the same kind would share the first one's memory or have none at all.
         let first = self.handlers[usize::from(channel.0)].set(handler).is_ok();
         debug_assert!(first, "one front end answers on {channel:?}");
+    }
+
+    /// The answer to what is asked of a node whoever leads: the other channels are the leader's.
+    pub(crate) fn answer_here(&self, question: &Bytes) -> Result<Bytes, String> {
+        let is_about_a_node = question.first() == Some(&Channel::SIGHT.0);
+        let answer = is_about_a_node.then(|| self.answer(question)).flatten();
+        answer.unwrap_or_else(|| Err("this is no question about a node".into()))
     }
 
     /// The answer, if this is a question of a front end.

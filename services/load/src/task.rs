@@ -9,7 +9,8 @@ use tonic::{Request, Status};
 use tripod_calls::Way;
 use tripod_proto::xla::coordination::coordination_service_client::CoordinationServiceClient;
 use tripod_proto::xla::coordination::{
-    BarrierRequest, HeartbeatRequest, Incarnations, RegisterTaskRequest, ShutdownTaskRequest,
+    BarrierRequest, GetKeyValueRequest, HeartbeatRequest, Incarnations, RegisterTaskRequest,
+    ShutdownTaskRequest,
 };
 
 use crate::connect;
@@ -90,6 +91,16 @@ impl Task {
             return Err(Status::data_loss(format!("instance {} answered for {counter}", answer.counter)));
         }
         Ok(())
+    }
+
+    /// Waits until somebody has written a key, and gives its value.
+    ///
+    /// # Errors
+    /// The service's status.
+    pub async fn key(&mut self, key: &str) -> Result<bytes::Bytes, Status> {
+        let request = GetKeyValueRequest { key: key.to_owned(), incarnations: Some(self.incarnations()) };
+        let answer = self.client.get_key_value(request).await?.into_inner();
+        Ok(answer.kv.unwrap_or_default().value)
     }
 
     /// Leaves the job; returns once all tasks leave.

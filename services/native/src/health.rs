@@ -24,6 +24,7 @@ const SERVICES: [&str; 14] = [
     "grpc.health.v1.Health",
     v1::agents_server::SERVICE_NAME,
     v1::cluster_server::SERVICE_NAME,
+    v1::diagnose_server::SERVICE_NAME,
     v1::jobs_server::SERVICE_NAME,
     v1::kv_server::SERVICE_NAME,
     v1::sessions_server::SERVICE_NAME,

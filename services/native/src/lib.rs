@@ -34,6 +34,7 @@ mod audited;
 mod backups;
 mod decode;
 mod encode;
+mod facts;
 mod front_end;
 mod health;
 mod job_ports;

@@ -3,13 +3,14 @@
 use tonic_health::pb::health_server as health;
 use tripod_port::{Ending, Manner, Method, MethodKind};
 use tripod_proto::tripod::v1::{
-    cluster_server, jobs_server, kv_server, levels_server, mindspore_server, sessions_server,
-    snapshots_server, tokens_server,
+    cluster_server, diagnose_server, jobs_server, kv_server, levels_server, mindspore_server,
+    sessions_server, snapshots_server, tokens_server,
 };
 
 /// Of all services of the front end.
 pub const MANNERS: &[Manner] = &[
     Manner::own(cluster_server::SERVICE_NAME, &[]),
+    Manner::own(diagnose_server::SERVICE_NAME, &[]),
     Manner::own(levels_server::SERVICE_NAME, &[]),
     // Who waits for events asks for those behind a number, so again is the same.
     Manner::own(

@@ -121,6 +121,8 @@ pub(crate) enum Command {
     Run(Box<cmd::run::RunArgs>),
     /// Show the cluster: who leads, who is there, how far everyone is
     Status(cmd::status::StatusArgs),
+    /// Show who is missing in a job, since when and why, and whether the cluster is the cause
+    Diagnose(cmd::diagnose::DiagnoseArgs),
     /// Create, list, show and delete jobs
     #[command(subcommand)]
     Job(cmd::job::JobCommand),
@@ -228,7 +230,8 @@ impl Command {
         }
         matches!(
             self,
-            Self::Job(_)
+            Self::Diagnose(_)
+                | Self::Job(_)
                 | Self::Kv(_)
                 | Self::Node(_)
                 | Self::Leader(_)

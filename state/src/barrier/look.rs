@@ -5,7 +5,7 @@ use crate::barrier::instance::Barrier;
 use crate::barrier::report::{Gathering, Party, Report, What};
 use crate::command::Scope;
 use crate::fault::Fault;
-use crate::ids::BarrierName;
+use crate::ids::{BarrierName, JobName, TimeMs};
 use crate::job::record::Job;
 use crate::job::turn::Turn;
 use crate::state::{OpenBarrier, State};
@@ -40,9 +40,21 @@ impl State {
         let open = called.chain(job.runtime_reports()).take(limit);
         Ok(job.failed_barriers.iter().cloned().chain(open).collect())
     }
-}
 
-impl State {
+    /// How many jobs have tasks that wait for others since before `before`, and the name of the one that has waited longest.
+    /// Takes as long as there are open barriers.
+    #[must_use]
+    pub fn jobs_waiting(&self, before: TimeMs) -> (u64, Option<&JobName>) {
+        let since = |job: &Job| {
+            let waiting = job.open_barriers().filter(|(_, barrier)| !barrier.current.arrived.is_empty());
+            waiting.map(|(_, barrier)| barrier.current.opened_at).min()
+        };
+        let jobs = self.jobs.iter().filter_map(|job| Some((since(job)?, job.id)));
+        let waiting: Vec<_> = jobs.filter(|(since, _)| *since < before).collect();
+        let longest = waiting.iter().min().and_then(|(_, job)| self.job_name(*job));
+        (waiting.len() as u64, longest)
+    }
+
     /// Who has come to each open barrier of a job, all of them, at `limit` places at most. It costs as much as the barriers
     /// have members.
     ///

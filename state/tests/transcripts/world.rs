@@ -232,6 +232,11 @@ impl World {
                 reply => show::reply(&reply),
             },
             "barriers" => barriers(self.state.barriers(scope, line.or("limit", 10))),
+            "gatherings" => match self.state.gatherings(scope, line.or("limit", 10)) {
+                Ok(open) => open.iter().map(show::plain).collect::<Vec<_>>().join("\n"),
+                Err(fault) => show::plain(&fault),
+            },
+            "jobs-waiting" => show::plain(&self.state.jobs_waiting(TimeMs(line.or("before", 0)))),
             "job" => show::plain(&self.state.job(self.job)),
             "silence" => {
                 let incarnation = Incarnation(line.or("incarnation", 0));

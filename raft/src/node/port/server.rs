@@ -23,6 +23,7 @@ use tripod_proto::tripod::peer::v1::{
 use super::leader_service::LeaderService;
 use super::sanity::Sanity;
 use crate::apply::engine::Raft;
+use crate::apply::hooks::AskHandler;
 use crate::base::codec;
 use crate::base::error::StartError;
 use crate::base::types::{Types, Vote};
@@ -116,6 +117,7 @@ pub(crate) struct RaftService {
     pub(crate) respondent: Respondent,
     pub(crate) log: LogStore,
     pub(crate) suspicion: Suspicion,
+    pub(crate) asks: Arc<dyn AskHandler>,
 }
 
 impl RaftService {
@@ -270,6 +272,13 @@ impl RaftApi for RaftService {
 
     async fn level(&self, _: Request<LevelQuestion>) -> Result<Response<LevelAnswer>, Status> {
         self.own.answer().map(Response::new)
+    }
+
+    async fn ask_node(&self, request: Request<Blob>) -> Result<Response<Blob>, Status> {
+        match self.asks.ask_here(request.into_inner().data).await {
+            Ok(data) => Ok(Response::new(Blob { data })),
+            Err(reason) => Err(Status::failed_precondition(reason)),
+        }
     }
 
     async fn standing(&self, request: Request<Blob>) -> Result<Response<Blob>, Status> {

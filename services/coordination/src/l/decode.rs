@@ -30,6 +30,7 @@ pub(super) fn connect(caller: Caller, request: &pb::ConnectRequest, _: Patience)
         begin: Begin::Command(Command::Connect { scope, task, client }),
         patience_ms: waited_ms,
         over: Over::Command(Command::Withdraw { scope, task, client, waited_ms }),
+        task: Some(task),
     }
 }
 
@@ -46,6 +47,7 @@ pub(super) fn enumerate(
         begin: Begin::Command(Command::Enumerate { scope, task, topology }),
         patience_ms: waited_ms,
         over: Over::Fault(Fault::Runtime(Refusal::TimedOut { call: Call::Enumerate, waited_ms })),
+        task: Some(task),
     }
 }
 
@@ -55,10 +57,12 @@ pub(super) fn heartbeat(caller: Caller, request: &pb::HeartbeatRequest) -> (Scop
 
 pub(super) fn shutdown(caller: Caller, request: &pb::ShutdownRequest, patience: Patience) -> WaitingCall {
     let (scope, waited_ms) = (scope(caller, request.session_id), signed(patience.shutdown));
+    let task = TaskId(request.node_id);
     WaitingCall {
-        begin: Begin::Command(Command::Shutdown { scope, task: TaskId(request.node_id) }),
+        begin: Begin::Command(Command::Shutdown { scope, task }),
         patience_ms: waited_ms,
         over: Over::Command(Command::GiveUpShutdown { scope, waited_ms }),
+        task: Some(task),
     }
 }
 
@@ -68,6 +72,8 @@ pub(super) fn get(caller: Caller, request: &pb::KeyValueGetRequest, _: Patience)
         begin: Begin::Key(scope(caller, request.session_id), request.key.clone()),
         patience_ms: i64::from(request.timeout_milliseconds),
         over: Over::Fault(Fault::KeyMissing { asked }),
+        // What its connection speaks for is added by whoever has the request.
+        task: None,
     }
 }
 
@@ -85,6 +91,7 @@ pub(super) fn barrier(caller: Caller, request: &pb::WaitAtBarrierRequest, _: Pat
         begin: Begin::Command(Command::Arrive { scope, barrier: barrier.clone(), task }),
         patience_ms: waited_ms,
         over: Over::Command(Command::GiveUp { scope, barrier, waited_ms }),
+        task: Some(task),
     }
 }
 

@@ -14,7 +14,7 @@ use super::waiting_call::WaitingCall;
 use super::{decode, encode};
 use crate::answer;
 use crate::caller::Caller;
-use crate::front::{Front, Outcome};
+use crate::front::{Front, Outcome, speaker};
 use crate::own_task;
 
 /// Answers `xla.DistributedRuntimeService`.
@@ -53,8 +53,9 @@ impl Service {
         let patience = gateway.read(Consistency::Local, |state| state.runtime_patience(caller.job)).await;
         let reply = match patience {
             Ok(Some(patience)) => {
-                let call = decode(caller, request.get_ref(), patience);
+                let mut call = decode(caller, request.get_ref(), patience);
                 own_task::check(request.extensions(), call.sender())?;
+                call.task = call.task.or_else(|| speaker(&request, caller));
                 call.call(caller, gateway).await
             }
             Ok(None) => Ok(Err(Fault::JobUnknown { name: None })),

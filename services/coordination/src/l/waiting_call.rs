@@ -21,6 +21,8 @@ pub(super) struct WaitingCall {
     /// In milliseconds; what is not above zero waits for nothing.
     pub(super) patience_ms: i64,
     pub(super) over: Over,
+    /// Whose it is, if it says so.
+    pub(super) task: Option<TaskId>,
 }
 
 /// How a call begins.
@@ -79,7 +81,7 @@ impl WaitingCall {
             }
         };
         let Ok(Answer::Waiting(ticket)) = begun else { return Ok(begun) };
-        match (timeout_at(deadline, gateway.wait(ticket)).await, self.over) {
+        match (timeout_at(deadline, gateway.wait_as(ticket, self.task)).await, self.over) {
             (Ok(outcome), _) => outcome,
             (Err(_), Over::Command(command)) => gateway.submit(Command::Runtime(command)).await,
             (Err(_), Over::Fault(fault)) => Ok(Err(fault)),

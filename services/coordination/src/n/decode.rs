@@ -14,6 +14,11 @@ pub(super) fn scope(caller: Caller, incarnations: Option<&pb::Incarnations>) -> 
     Scope { job: caller.job, service: Some(ServiceIncarnation(service)) }
 }
 
+/// The task that says in a call that it makes it.
+pub(super) fn asker(incarnations: Option<&pb::Incarnations>) -> Option<TaskId> {
+    incarnations.map(|life| TaskId(life.task_id))
+}
+
 pub(super) fn register(caller: Caller, request: &pb::RegisterTaskRequest) -> Command {
     // A registering task does not know the service's life yet.
     let scope = Scope { job: caller.job, service: None };

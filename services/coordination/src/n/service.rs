@@ -60,7 +60,8 @@ impl Service {
         &self,
         request: Request<pb::GetKeyValueRequest>,
     ) -> Outcome<pb::GetKeyValueResponse> {
-        self.front.wait(request, decode::get, |asked, answer| encode::got(asked.key, answer)).await
+        let asker = decode::asker(request.get_ref().incarnations.as_ref());
+        self.front.wait(request, asker, decode::get, |asked, answer| encode::got(asked.key, answer)).await
     }
 
     pub(crate) async fn try_get(
@@ -107,7 +108,8 @@ impl CoordinationService for Service {
     }
 
     async fn watch_tasks(&self, request: Request<pb::WatchTasksRequest>) -> Outcome<pb::WatchTasksResponse> {
-        self.front.wait(request, decode::watch, |_, answer| encode::tasks(answer)).await
+        let asker = decode::asker(request.get_ref().incarnations.as_ref());
+        self.front.wait(request, asker, decode::watch, |_, answer| encode::tasks(answer)).await
     }
 
     async fn insert_key_value(

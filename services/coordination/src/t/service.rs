@@ -97,7 +97,8 @@ impl Service {
         &self,
         request: Request<pb::GetKeyValueRequest>,
     ) -> Outcome<pb::GetKeyValueResponse> {
-        self.front.wait(request, decode::get, |asked, answer| encode::got(asked.key, answer)).await
+        let asker = self.told_life(request.metadata()).await.map(|(task, _)| task);
+        self.front.wait(request, asker, decode::get, |asked, answer| encode::got(asked.key, answer)).await
     }
 
     pub(crate) async fn try_get(
@@ -186,7 +187,7 @@ impl CoordinationService for Service {
         let (front, request) = self.enter(request).await;
         let watched =
             |asked: pb::WatchJobStateRequest, answer| encode::watched(answer, &asked.job_name, front.voice());
-        front.wait(request, decode::watch, watched).await
+        front.wait(request, None, decode::watch, watched).await
     }
 
     async fn insert_key_value(

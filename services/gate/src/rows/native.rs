@@ -3,8 +3,8 @@
 use crate::check::Check;
 use crate::row::Row;
 use crate::rpc::{
-    Agents, AggregatedDiscovery, Calls, Cluster, Health, Jobs, Kv, Levels, Mindspore, Sessions, Snapshots,
-    Tokens,
+    Agents, AggregatedDiscovery, Calls, Cluster, Diagnose, Health, Jobs, Kv, Levels, Mindspore, Sessions,
+    Snapshots, Tokens,
 };
 
 /// What changes the cluster.
@@ -74,6 +74,12 @@ pub(super) const fn jobs(method: Jobs) -> Row {
         Jobs::Delete | Jobs::Note => OWNERS,
         // Who started a task says it, and that is the agent's program.
         Jobs::EndTask | Jobs::NoteHost => Row::of("- y - j j - - - -").like("Jobs.Create"),
+    }
+}
+
+pub(super) const fn diagnose(method: Diagnose) -> Row {
+    match method {
+        Diagnose::Job => Row::of("- y y j j j j j j").like("Jobs.Get"),
     }
 }
 

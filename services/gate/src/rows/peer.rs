@@ -17,7 +17,8 @@ pub(super) const fn raft(method: PeerRaft) -> Row {
         | PeerRaft::Standing
         | PeerRaft::Acknowledged
         | PeerRaft::HeldVote
-        | PeerRaft::Level => NODES,
+        | PeerRaft::Level
+        | PeerRaft::AskNode => NODES,
         PeerRaft::Suspect => NODES.like("Raft.Vote"),
     }
 }

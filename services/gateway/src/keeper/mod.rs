@@ -288,4 +288,9 @@ impl AskHandler for Keeper {
         };
         Box::pin(std::future::ready(answer))
     }
+
+    fn ask_here(&self, question: Bytes) -> Future<Result<Bytes, String>> {
+        let answer = self.peers.answer_here(&question);
+        Box::pin(std::future::ready(answer))
+    }
 }

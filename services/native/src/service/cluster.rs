@@ -12,11 +12,15 @@ use tripod_proto::tripod::v1::{
     StatusResponse, TransferLeaderRequest, TransferLeaderResponse,
 };
 use tripod_state::State;
-use tripod_state::ids::NodeId;
+use tripod_state::ids::{NodeId, TimeMs};
 
 use super::members;
 use crate::audited::{audited, call};
+use crate::facts::now_ms;
 use crate::{Backups, JobPorts, admitted, encode, status};
+
+/// A job whose tasks have waited for others for so long is told of.
+const WAITING_MS: u64 = 60_000;
 
 pub(crate) struct Service {
     gateway: Gateway,
@@ -58,11 +62,17 @@ impl Cluster for Service {
         }
         // First: whatever is said of the log is said later, so the log is never behind what was hashed.
         let hashed = if request.into_inner().digest { Some(self.digest().await?) } else { None };
-        let (jobs, addresses) = self.local(|state| (state.jobs(), state.members())).await?;
+        let before = TimeMs(now_ms().saturating_sub(WAITING_MS));
+        let look = |state: &State| {
+            let (count, longest) = state.jobs_waiting(before);
+            (state.jobs(), state.members(), (count, longest.map(ToString::to_string)))
+        };
+        let (jobs, addresses, waiting) = self.local(look).await?;
         let mut response = encode::status(&self.gateway.admin().status(), &jobs, &addresses);
         encode::job_ports(&mut response, &self.job_ports.borrow(), &jobs);
         encode::measured::add(&mut response, &self.gateway.admin().measures(), self.gateway.held_calls());
         response.backups = self.backups.borrow().as_ref().map(Backups::message);
+        (response.jobs_waiting, response.waiting_job) = (waiting.0, waiting.1.unwrap_or_default());
         response.waiting_calls = self.gateway.waiting_calls();
         response.authorise = self.authorise.word().to_owned();
         if let Some((applied, digest)) = hashed {

@@ -1,6 +1,7 @@
 //! The services and how they are mounted.
 
 mod cluster;
+mod diagnose;
 mod direct_kv;
 mod jobs;
 mod kv;
@@ -22,6 +23,7 @@ use tripod_gate::Mode;
 use tripod_gateway::Gateway;
 use tripod_port::Direct;
 use tripod_proto::tripod::v1::cluster_server::ClusterServer;
+use tripod_proto::tripod::v1::diagnose_server::DiagnoseServer;
 use tripod_proto::tripod::v1::jobs_server::JobsServer;
 use tripod_proto::tripod::v1::kv_server::KvServer;
 use tripod_proto::tripod::v1::levels_server::LevelsServer;
@@ -58,6 +60,7 @@ pub(crate) fn add_to(
     let kv = kv_server(Arc::new(kv::Service::new(gateway.clone())));
     routes
         .add_service(ClusterServer::new(cluster))
+        .add_service(DiagnoseServer::new(diagnose::Service::new(gateway.clone())))
         .add_service(LevelsServer::new(levels::Service::new(gateway.clone(), auditor.clone())))
         .add_service(JobsServer::new(jobs::Service::new(gateway.clone(), auditor.clone())))
         .add_service(MindsporeServer::new(mindspore::Service::new(gateway.clone())))

@@ -230,7 +230,7 @@ async fn with_nearest(client: &Client, name: &str, error: Error) -> Failure {
 }
 
 /// That there is no such job, and which one may be meant.
-async fn unknown(client: &Client, name: &str) -> Failure {
+pub(super) async fn unknown(client: &Client, name: &str) -> Failure {
     // What cannot be listed is near to nothing: the failure stays that of the call.
     let jobs = client.jobs().list().await.unwrap_or_default();
     let near = nearest(name, jobs.iter().map(|job| job.name.as_str()));

@@ -14,10 +14,12 @@ use crate::args::host_port::host_port;
 use crate::args::newcomer::Newcomer;
 use crate::cli::Global;
 use crate::cmd::leader::{call_leader, leader};
+use crate::cmd::status::ask_all;
 use crate::confirm::Consent;
 use crate::failure::Failure;
 use crate::operator::who;
 use crate::output::{self, Format};
+use crate::view::cluster::ClusterView;
 use crate::view::counted;
 use crate::view::members::{MembersView, VotesView};
 
@@ -188,7 +190,10 @@ impl Operator<'_> {
         }
         let begun = self.begin(change, how).await?;
         self.show(&begun, how)?;
-        if how.plan || how.no_wait {
+        if how.plan {
+            return self.show_safety().await;
+        }
+        if how.no_wait {
             return Ok(());
         }
         let ending = self.wait(&begun, patient).await?;
@@ -216,6 +221,15 @@ impl Operator<'_> {
                 let what = if how.plan { "planned only" } else { "in progress" };
                 output::line(&format!("node {}: {what}", begun.node_id))?;
             }
+        }
+        Ok(())
+    }
+
+    /// Whether now is a good time, as `status` has it.
+    async fn show_safety(&self) -> Result<(), Failure> {
+        if self.global.format() == Format::Table {
+            let view = ClusterView::of(&ask_all(&self.global.endpoints, false).await?, false);
+            view.safety_line().map_or(Ok(()), output::line)?;
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ pub(crate) mod bench;
 pub(crate) mod completion;
 pub(crate) mod config;
 pub(crate) mod dev;
+pub(crate) mod diagnose;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod job;
@@ -77,6 +78,12 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Dev(args) => dev::run(args, &global).await,
         Command::Server(args) => server::run(*args).await,
         Command::Status(args) => status::run(&args, &global).await,
+        Command::Diagnose(args) => {
+            return match diagnose::run(&args, &global).await {
+                Err(failure) => Err(status::explained(failure, &global.endpoints).await),
+                ended => ended,
+            };
+        }
         Command::Job(command) => job::run(command, &global).await,
         Command::Audit(command) => audit::run(command, &global).await,
         Command::Auth(command) => auth::run(command, &global).await,

@@ -6,6 +6,7 @@ mod audit;
 mod backup;
 mod config;
 mod dev;
+mod diagnose;
 mod ended;
 mod gang;
 mod gate;

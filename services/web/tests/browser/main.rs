@@ -166,7 +166,14 @@ async fn v25_what_happens_is_seen_without_a_reload_and_a_dead_node_is_told() {
         (node.gateway.clone(), tripod_web::Manner { parts: tripod_web::Parts::All, viewers: 0 });
     server.spawn(async move {
         let listener = tokio::net::TcpListener::from_std(listener).expect("a socket");
-        tripod_web::serve_protected(listener, (tripod_web::NodeFigures::default(), None), gateway, manner, std::future::pending()).await;
+        tripod_web::serve_protected(
+            listener,
+            (tripod_web::NodeFigures::default(), None),
+            gateway,
+            manner,
+            std::future::pending(),
+        )
+        .await;
     });
     browser.open(&format!("http://{address}/ui/job/train")).await;
     browser.sees("nobody waits at a barrier").await;

@@ -105,6 +105,10 @@ impl RaftApi for Follower {
         nothing_else()
     }
 
+    async fn ask_node(&self, _: Request<Blob>) -> Result<Response<Blob>, Status> {
+        nothing_else()
+    }
+
     async fn level(&self, _: Request<LevelQuestion>) -> Result<Response<LevelAnswer>, Status> {
         nothing_else()
     }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `node` | one row |
 //! | `quorum` | whether enough voters are there |
+//! | `safety` | how many nodes may be lost, whether a change of members is safe, which jobs wait |
 //! | `forming` | a cluster that is not there yet |
 //! | `digest` | whether the nodes hold the same |
 //! | `indexes` | log indexes as they are shown |
@@ -14,6 +15,7 @@ mod forming;
 mod indexes;
 mod node;
 mod quorum;
+mod safety;
 mod trouble;
 
 use serde::Serialize;
@@ -39,8 +41,22 @@ pub(crate) struct ClusterView {
     /// Nodes of a first start that wait for others; absent: the cluster is there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     forming: Vec<FormingView>,
+    /// So many voters may be lost before nothing can be written any more.
+    tolerance: usize,
+    /// Whether a change of members is safe now, and why not.
+    change_safe: bool,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    change_unsafe_because: String,
+    /// Jobs of which tasks have waited for others for more than a minute, and the one that has waited longest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    jobs_waiting: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waiting_job: Option<String>,
     /// Empty: the cluster is healthy.
     troubles: Vec<Trouble>,
+    /// What is said of these.
+    #[serde(skip)]
+    lines: Vec<String>,
     /// Where the log begins; rows are shown without it.
     #[serde(skip)]
     base: u64,
@@ -70,6 +86,11 @@ impl ClusterView {
         if leader.is_none() && forming.is_empty() {
             nodes.iter_mut().filter(|node| node.state == "ok").for_each(|node| node.state = "no-leader");
         }
+        let safety = safety::of(&nodes, leader.is_some());
+        let waiting = safety::jobs_line(&told);
+        let is_there = quorum.voters > 0 && forming.is_empty();
+        let mut lines: Vec<String> = is_there.then(|| safety.line()).into_iter().collect();
+        lines.extend(waiting.as_ref().map(|(_, _, line)| line.clone()));
         let mut view = Self {
             cluster_id: told.first().map(|status| status.cluster_id.clone()),
             leader,
@@ -77,7 +98,13 @@ impl ClusterView {
             quorum,
             nodes,
             forming,
+            tolerance: safety.tolerance,
+            change_safe: safety.change_safe,
+            change_unsafe_because: safety.why,
+            jobs_waiting: waiting.as_ref().map(|(count, _, _)| *count),
+            waiting_job: waiting.map(|(_, job, _)| job),
             troubles: Vec::new(),
+            lines,
             base: indexes::base(&told),
         };
         view.troubles = trouble::find(&mut view);
@@ -119,6 +146,11 @@ impl ClusterView {
         text
     }
 
+    /// How many nodes may be lost, and whether a change of members is safe now; `None`: there is no cluster yet.
+    pub(crate) fn safety_line(&self) -> Option<&str> {
+        self.lines.first().map(String::as_str).filter(|_| self.quorum.voters > 0)
+    }
+
     fn below_the_table(&self) -> Vec<String> {
         // The calls that wait on a node which knows no cluster are its own.
         let furthest = self.nodes.iter().max_by_key(|node| node.applied_index);
@@ -132,8 +164,10 @@ impl ClusterView {
             Some(format!("node {} authorises calls: {mode}", node.id()?))
         });
         let digests = digest::compare(&self.nodes).render(self.base);
-        holds
-            .into_iter()
+        self.lines
+            .iter()
+            .cloned()
+            .chain(holds)
             .chain(backups)
             .chain(authorising)
             .chain(digests)

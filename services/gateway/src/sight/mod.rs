@@ -1,0 +1,109 @@
+//! What each member knows by itself of a job and of the cluster: asked of all of them at the same time, whoever leads.
+
+mod wire;
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::future;
+use tripod_raft::NodeSilence;
+use tripod_state::ids::{JobId, LogIndex, NodeId, Term};
+
+use crate::backend::{Admin, Replica};
+use crate::calls::Calls;
+use crate::gateway::Gateway;
+use crate::open_calls::{JobCalls, OpenCalls};
+use crate::peers::{Channel, Peers, on};
+
+/// What a member knows without asking anybody.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeSight {
+    /// Whom it follows, or itself.
+    pub leader: Option<NodeId>,
+    pub term: Term,
+    pub committed: LogIndex,
+    pub applied: LogIndex,
+    /// How long ago it knew what only a node in contact with a quorum can; `None`: not yet.
+    pub contact_ago: Option<Duration>,
+    /// Calls that wait there for a leader.
+    pub held_calls: u64,
+    /// Of the disk under its log, in the last minute.
+    pub flush_p99: Option<Duration>,
+    pub flush_under_way: Option<Duration>,
+    /// On the leader: how long ago each other member answered last.
+    pub heard: Vec<(NodeId, Duration)>,
+    /// The calls of the job that was asked about.
+    pub calls: JobCalls,
+    /// Calls, of all jobs, that were not entered for want of room.
+    pub not_entered: u64,
+}
+
+/// Where a node finds what it tells. It is held by the node.
+struct Source {
+    replica: Weak<dyn Replica>,
+    admin: Weak<dyn Admin>,
+    calls: Arc<Calls>,
+    open_calls: Arc<OpenCalls>,
+}
+
+/// Has a node answer such questions.
+pub(crate) fn answer(
+    peers: &Peers,
+    replica: &Arc<dyn Replica>,
+    admin: &Arc<dyn Admin>,
+    (calls, open_calls): (&Arc<Calls>, &Arc<OpenCalls>),
+) {
+    let source = Source {
+        replica: Arc::downgrade(replica),
+        admin: Arc::downgrade(admin),
+        calls: Arc::clone(calls),
+        open_calls: Arc::clone(open_calls),
+    };
+    let handler = move |question: Bytes| -> Result<Bytes, String> {
+        let job = wire::question(question)?;
+        let sight = source.look(job).ok_or("the node is stopping")?;
+        Ok(wire::encode(sight))
+    };
+    peers.handle(Channel::SIGHT, Arc::new(handler));
+}
+
+impl Source {
+    fn look(&self, job: JobId) -> Option<NodeSight> {
+        let (replica, admin) = (self.replica.upgrade()?, self.admin.upgrade()?);
+        let (status, measures) = (admin.status(), admin.measures());
+        Some(NodeSight {
+            leader: status.leader,
+            term: status.term,
+            committed: status.committed,
+            applied: status.applied,
+            contact_ago: replica.last_contact().map(|at| at.elapsed()),
+            held_calls: self.calls.held(),
+            flush_p99: measures.flush.p99,
+            flush_under_way: measures.flush.under_way,
+            heard: measures.heard,
+            calls: self.open_calls.of(job),
+            not_entered: self.open_calls.not_entered(),
+        })
+    }
+}
+
+impl Gateway {
+    /// What each of those members knows by itself of a job, or why it did not say so within `patience`. Needs no leader.
+    pub async fn sights(
+        &self,
+        job: JobId,
+        members: &[NodeId],
+        patience: Duration,
+    ) -> Vec<(NodeId, Result<NodeSight, NodeSilence>)> {
+        let question = on(Channel::SIGHT, &wire::ask(job));
+        let asked = members.iter().map(|node| {
+            let answer = self.backend.ask_node(*node, question.clone(), patience);
+            async move {
+                let answer = answer.await;
+                (*node, answer.and_then(|answer| wire::decode(answer).map_err(NodeSilence::Refuses)))
+            }
+        });
+        future::join_all(asked).await
+    }
+}

@@ -1,0 +1,100 @@
+//! Processes that have ended, and tasks that were given up.
+
+use crate::Code;
+use crate::facts::{Facts, Standing};
+use crate::finding::{Finding, Sure, Where};
+use crate::words::{age, clock, plain, ranges, tasks};
+
+/// The first that ended are the cause; the others ended because of them. So many of those are told each in a line.
+const LINES_MAX: usize = 4;
+/// Processes that ended within so long of the first one are told with it.
+const TOGETHER_MS: u64 = 1_000;
+
+pub(super) fn find(facts: &Facts) -> Vec<Finding> {
+    ended(facts).into_iter().chain(gone(facts)).collect()
+}
+
+fn numbers(facts: &Facts, standing: Standing) -> Vec<i32> {
+    let all = (0_i32..).zip(&facts.tasks);
+    all.filter(|(_, task)| task.standing == standing).map(|(number, _)| number).collect()
+}
+
+fn ended(facts: &Facts) -> Option<Finding> {
+    let all = numbers(facts, Standing::Ended);
+    let when =
+        |task: i32| facts.task(task).and_then(|task| task.end.as_ref()).map_or(u64::MAX, |end| end.at_ms);
+    let first = all.iter().copied().min_by_key(|task| when(*task))?;
+    let named: Vec<i32> =
+        all.iter().copied().filter(|task| when(*task) <= when(first).saturating_add(TOGETHER_MS)).collect();
+    let end = facts.task(first).and_then(|task| task.end.clone());
+    let place = if end.as_ref().is_some_and(|end| end.out_of_memory) { Where::Host } else { Where::Program };
+    let how = match &end {
+        Some(end) => format!("{} at {}", plain(&end.how), clock(end.at_ms)),
+        None => "ended, as whoever started it saw".to_owned(),
+    };
+    let mut lines: Vec<_> =
+        named.iter().take(LINES_MAX).map(|task| (task.to_string(), line(facts, *task))).collect();
+    let failed = numbers(facts, Standing::Failed);
+    if !failed.is_empty() {
+        lines.push(("failed".to_owned(), format!("because of it: {}", ranges(&failed))));
+    }
+    let more = if named.len() > 1 {
+        format!("; so did {} others within a second", named.len() - 1)
+    } else {
+        String::new()
+    };
+    Some(Finding {
+        code: Code::Ended,
+        place,
+        sure: Sure::Certain,
+        text: format!("the process of task {first} {how}{more}"),
+        since_ago_ms: end.map(|end| facts.now_ms.saturating_sub(end.at_ms)),
+        tasks: named,
+        parties: Vec::new(),
+        lines,
+        next: vec![format!(
+            "look at the log of task {first}; tripod job show {} --state ended,error",
+            facts.job.name
+        )],
+    })
+}
+
+fn line(facts: &Facts, number: i32) -> String {
+    let Some(task) = facts.task(number) else { return String::new() };
+    let host =
+        if task.host.is_empty() { "host unknown".to_owned() } else { format!("host {}", plain(&task.host)) };
+    let Some(end) = &task.end else { return host };
+    let last = if end.last_line.is_empty() {
+        String::new()
+    } else {
+        format!("  last line: {}", plain(&end.last_line))
+    };
+    format!("{host}  {} ago{last}", age(facts.now_ms.saturating_sub(end.at_ms)))
+}
+
+fn gone(facts: &Facts) -> Option<Finding> {
+    let lost = numbers(facts, Standing::Lost);
+    let first = *lost.first()?;
+    let limit = facts.task(first).map_or(0, |task| task.silence_limit_ms);
+    let silent = if limit > 0 { format!(": silent for more than {}", age(limit)) } else { String::new() };
+    let hosts = lost.iter().take(LINES_MAX).filter_map(|task| {
+        let host = &facts.task(*task)?.host;
+        (!host.is_empty()).then(|| (task.to_string(), format!("host {}", plain(host))))
+    });
+    let failed = numbers(facts, Standing::Failed);
+    let because =
+        (!failed.is_empty()).then(|| ("failed".to_owned(), format!("because of it: {}", ranges(&failed))));
+    Some(Finding {
+        code: Code::Gone,
+        place: Where::HostOrNetwork,
+        sure: Sure::Likely,
+        text: format!("{} {} given up{silent}", tasks(&lost), if lost.len() == 1 { "was" } else { "were" }),
+        since_ago_ms: None,
+        lines: hosts.chain(because).collect(),
+        tasks: lost,
+        parties: Vec::new(),
+        next: vec![format!(
+            "look at the host and the log of task {first}: `tripod run` would say how it ended"
+        )],
+    })
+}

@@ -1,0 +1,88 @@
+//! `tripod diagnose`: who is missing in a job, since when, and why.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use tripod_client::{Client, wire};
+
+use crate::args::seconds::Seconds;
+use crate::cli::Global;
+use crate::cmd::job::unknown;
+use crate::failure::{Exit, Failure};
+use crate::output::{self, Format};
+
+const EXAMPLES: &str = "\
+The first line is the answer: what is wrong, where the cause is, and whether that is certain or only likely.
+Times are in UTC. It ends with 0 when nothing is wrong, with 1 when something is, and with 3 when no node
+answers. Without a leader it answers from one node's memory, and says so.
+
+Examples:
+  tripod diagnose train                       who is missing, since when, and what to do
+  tripod diagnose train --watch               again every two seconds, until Ctrl-C
+  tripod diagnose train --json | jq .verdict,.missing
+  tripod explain T7105                        what a finding means";
+
+/// Flags of `diagnose`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct DiagnoseArgs {
+    /// The job's name
+    job: String,
+
+    /// Print as many lines as there are; otherwise 24 at most
+    #[arg(long)]
+    all: bool,
+
+    /// Show it again and again until Ctrl-C; what is no terminal gets one after the other
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "2")]
+    watch: Option<Seconds>,
+
+    /// How long a task must have waited before another one is blamed for it. Without it 10 s, and 30 s or twice the longest
+    /// wait of late where that other one may be computing
+    #[arg(long, value_name = "SECONDS")]
+    after: Option<Seconds>,
+}
+
+/// Gives what the process ends with: a finding is no failure of the command.
+pub(crate) async fn run(args: &DiagnoseArgs, global: &Global) -> Result<ExitCode, Failure> {
+    let client = global.client()?;
+    if let Some(pause) = args.watch {
+        return tokio::select! {
+            watched = watch(args, &client, global.format(), pause) => watched,
+            // Whoever ends a watch has seen what there was to see.
+            interrupted = tokio::signal::ctrl_c() => Ok(interrupted.map(|()| ExitCode::SUCCESS)?),
+        };
+    }
+    let found = ask(args, &client).await?;
+    print(&found, global.format(), false)?;
+    Ok(if found.found { ExitCode::from(Exit::Failed as u8) } else { ExitCode::SUCCESS })
+}
+
+async fn watch(
+    args: &DiagnoseArgs,
+    client: &Client,
+    format: Format,
+    pause: Seconds,
+) -> Result<ExitCode, Failure> {
+    loop {
+        print(&ask(args, client).await?, format, true)?;
+        tokio::time::sleep(pause.duration()).await;
+    }
+}
+
+async fn ask(args: &DiagnoseArgs, client: &Client) -> Result<wire::DiagnoseJobResponse, Failure> {
+    let after = args.after.map(|after| after.duration());
+    match client.diagnose(&args.job, args.all, after).await? {
+        Some(found) => Ok(found),
+        None => Err(unknown(client, &args.job).await),
+    }
+}
+
+fn print(found: &wire::DiagnoseJobResponse, format: Format, again: bool) -> Result<(), Failure> {
+    match format {
+        Format::Json => output::line(&found.json)?,
+        Format::Table if again => output::screen(&found.text)?,
+        Format::Table => output::line(&found.text)?,
+    }
+    Ok(())
+}
