@@ -37,6 +37,7 @@ impl JobPlace {
             | Rpc::RayWorkerService(_) => Self::Head,
             Rpc::Agents(Agents::Beat)
             | Rpc::AggregatedDiscovery(_)
+            | Rpc::Diagnose(_)
             | Rpc::Jobs(
                 Jobs::Create | Jobs::Get | Jobs::Delete | Jobs::Note | Jobs::EndTask | Jobs::NoteHost,
             )

@@ -2,7 +2,7 @@
 
 use crate::facts::{Facts, Place};
 use crate::finding::{Diagnosis, Finding};
-use crate::words::{age, clock, plain, ranges};
+use crate::words::{age, clock, ranges};
 
 /// Lines that are printed unless all are asked for.
 const LINES_MAX: usize = 24;

@@ -12,7 +12,7 @@ use tripod_state::State;
 use tripod_state::ids::{JobId, LogIndex, NodeId};
 
 use crate::facts::{self, Gathered};
-use crate::{resolve, status};
+use crate::{admitted, resolve, status};
 
 /// How long each member may take to say what it knows.
 const MEMBER_PATIENCE: Duration = Duration::from_millis(500);
@@ -82,6 +82,7 @@ impl Diagnose for Service {
         &self,
         request: Request<DiagnoseJobRequest>,
     ) -> Result<Response<DiagnoseJobResponse>, Status> {
+        admitted::about_job(request.extensions(), &request.get_ref().name)?;
         let DiagnoseJobRequest { name, all, after_ms } = request.into_inner();
         let mut facts = self.gather(&name).await?;
         if let Some(after) = after_ms {

@@ -17,10 +17,10 @@ use tripod_sight::{
 };
 
 /// 2023-11-15, 03:16:19 UTC.
-pub const NOW_MS: u64 = 1_700_018_179_000;
+pub(crate) const NOW_MS: u64 = 1_700_018_179_000;
 
 /// The facts of those lines.
-pub fn facts(text: &str) -> Facts {
+pub(crate) fn facts(text: &str) -> Facts {
     let mut facts = Facts { now_ms: NOW_MS, ages_told: true, ..Facts::default() };
     for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let words: Vec<&str> = line.split_whitespace().collect();
