@@ -203,6 +203,8 @@ catalogue! {
     PlanOutdated = 6503, "plan-outdated", "a MindSpore cluster has changed since it was looked at";
     NothingToAbort = 6504, "nothing-to-abort", "a MindSpore cluster does nothing that can be taken back";
     RecordsDamaged = 6651, "records-damaged", "records of a mutable chunk are damaged on disk";
+    EventsUnknown = 7301, "events-unknown", "nothing is known of a job of that name";
+    EventsNotTold = 7302, "events-not-told", "the feature level does not let events be told";
 }
 
 impl Code {
@@ -267,7 +269,7 @@ mod tests {
         slugs.dedup();
         assert_eq!(slugs.len(), Code::ALL.len());
         for code in Code::ALL {
-            assert!((1000..7000).contains(&code.number()), "{code}");
+            assert!((1000..8000).contains(&code.number()), "{code}");
             let legal = |c: char| c.is_ascii_lowercase() || c == '-';
             assert!(code.slug().chars().all(legal) && !code.title().ends_with('.'), "{code}");
         }

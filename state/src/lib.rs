@@ -44,6 +44,7 @@
 //! * [`mars`]: sessions, graphs of tensors and frames and of their chunks, mutable tileables.
 //! * [`kv`], [`session`], [`member`]: keys, remembered replies, nodes and the change among them.
 //! * [`level`]: which commands all members understand: one row for each.
+//! * [`events`]: what happened to jobs and to the cluster, for people.
 //! * [`snapshot`]: a state as records. [`restore`]: a saved state as the first of a new cluster. [`limits`]: every
 //!   bound. [`planted`]: bugs for builds that test the testers.
 
@@ -53,6 +54,7 @@ mod bounds;
 mod canonical;
 pub mod command;
 pub mod context;
+pub mod events;
 pub mod fault;
 pub mod ids;
 pub mod job;

@@ -7,6 +7,7 @@ use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::events::OfCluster;
 use crate::ids::{ServiceIncarnation, TaskVersion};
 use crate::job::record::Job;
 use crate::state::State;
@@ -33,6 +34,7 @@ impl State {
         // It follows the new cluster's membership from its first entry on.
         self.registry = member::Registry::default();
         self.drained = OrdSet::new();
+        self.events = OfCluster::default();
         if jobs == Jobs::Kept {
             return self;
         }

@@ -39,6 +39,7 @@ impl Port {
             | Rpc::AggregatedDiscovery(_)
             | Rpc::Calls(_)
             | Rpc::Cluster(_)
+            | Rpc::Events(_)
             | Rpc::Health(_)
             | Rpc::Jobs(_)
             | Rpc::Kv(_)

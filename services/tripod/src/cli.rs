@@ -119,6 +119,8 @@ pub(crate) enum Command {
     /// Create, list, show and delete jobs
     #[command(subcommand)]
     Job(cmd::job::JobCommand),
+    /// Show what happened to all jobs and to the cluster, such as around a moment
+    Events(cmd::events::EventsArgs),
     /// Read and write keys of a job
     #[command(subcommand)]
     Kv(cmd::kv::KvCommand),
@@ -214,6 +216,7 @@ impl Command {
         matches!(
             self,
             Self::Job(_)
+                | Self::Events(_)
                 | Self::Kv(_)
                 | Self::Node(_)
                 | Self::Leader(_)

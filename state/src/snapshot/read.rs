@@ -6,6 +6,7 @@ use imbl::OrdSet;
 
 use crate::barrier::instance::{Barrier, Instance};
 use crate::barrier::report::Failed;
+use crate::events::OfCluster;
 use crate::fault::Fault;
 use crate::ids::{Sequence, SessionId, TaskId, TimeMs};
 use crate::job::domains::{self, SnapshotSection};
@@ -94,6 +95,7 @@ impl<I: Iterator<Item = Record>> Reader<I> {
             last = self.next()?;
         }
         last = domains::restore(&mut state, SnapshotSection::BehindSessionOwners, last, &mut self)?;
+        (state.events, last) = OfCluster::read(last, state.level(), &mut self)?;
         if state.fits(state.level()).is_err() {
             return self.refuse("the end of a state that needs a higher level");
         }

@@ -63,6 +63,7 @@ impl State {
             .chain(domains::records(&self.jobs, SnapshotSection::BeforeSessionOwners))
             .chain(owned)
             .chain(domains::records(&self.jobs, SnapshotSection::BehindSessionOwners))
+            .chain(self.events.records())
             .chain(std::iter::once(Piece::End))
             .map(Record)
     }

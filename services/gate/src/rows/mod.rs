@@ -17,6 +17,7 @@ pub const fn row(rpc: Rpc) -> Row {
         Rpc::AggregatedDiscovery(method) => native::discovery(method),
         Rpc::Calls(method) => native::calls(method),
         Rpc::Cluster(method) => native::cluster(method),
+        Rpc::Events(method) => native::events(method),
         Rpc::Health(method) => native::health(method),
         Rpc::Jobs(method) => native::jobs(method),
         Rpc::Kv(method) => native::kv(method),

@@ -3,7 +3,8 @@
 use crate::check::Check;
 use crate::row::Row;
 use crate::rpc::{
-    Agents, AggregatedDiscovery, Calls, Cluster, Health, Jobs, Kv, Levels, Mindspore, Sessions, Snapshots,
+    Agents, AggregatedDiscovery, Calls, Cluster, Events, Health, Jobs, Kv, Levels, Mindspore, Sessions,
+    Snapshots,
 };
 
 /// What changes the cluster.
@@ -66,6 +67,14 @@ pub(super) const fn jobs(method: Jobs) -> Row {
         Jobs::Delete | Jobs::Note => OWNERS,
         // Who started a task says it, and that is the agent's program.
         Jobs::EndTask | Jobs::NoteHost => Row::of("- y - j j - - - -").like("Jobs.Create"),
+    }
+}
+
+pub(super) const fn events(method: Events) -> Row {
+    match method {
+        Events::OfJob => Row::of("- y y j j j j j j").like("Jobs.Get"),
+        // It names every job and what became of its tasks, so it is for whoever looks after the cluster.
+        Events::OfCluster => Row::of("- y y - - - - - -"),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod cluster;
 mod direct_kv;
+mod events;
 mod jobs;
 mod kv;
 mod levels;
@@ -19,6 +20,7 @@ use tonic_health::pb::health_server::HealthServer;
 use tripod_gateway::Gateway;
 use tripod_port::Direct;
 use tripod_proto::tripod::v1::cluster_server::ClusterServer;
+use tripod_proto::tripod::v1::events_server::EventsServer;
 use tripod_proto::tripod::v1::jobs_server::JobsServer;
 use tripod_proto::tripod::v1::kv_server::KvServer;
 use tripod_proto::tripod::v1::levels_server::LevelsServer;
@@ -46,6 +48,7 @@ pub(crate) fn add_to(
         .add_service(ClusterServer::new(cluster))
         .add_service(LevelsServer::new(levels::Service::new(gateway.clone())))
         .add_service(JobsServer::new(jobs::Service::new(gateway.clone())))
+        .add_service(EventsServer::new(events::Service::new(gateway.clone())))
         .add_service(MindsporeServer::new(mindspore::Service::new(gateway.clone())))
         .add_service(SessionsServer::new(sessions::Service::new(gateway.clone())))
         .add_service(SnapshotsServer::new(snapshots::Service::new(gateway.clone())))

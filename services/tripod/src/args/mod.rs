@@ -6,6 +6,7 @@ pub(crate) mod initial;
 pub(crate) mod job_flags;
 pub(crate) mod members;
 pub(crate) mod memory_flags;
+pub(crate) mod moment;
 pub(crate) mod newcomer;
 pub(crate) mod port_range;
 pub(crate) mod seconds;

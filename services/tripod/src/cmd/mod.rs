@@ -6,6 +6,7 @@ pub(crate) mod completion;
 pub(crate) mod config;
 pub(crate) mod dev;
 pub(crate) mod doctor;
+pub(crate) mod events;
 pub(crate) mod explain;
 pub(crate) mod job;
 pub(crate) mod kv;
@@ -71,6 +72,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Server(args) => server::run(*args).await,
         Command::Status(args) => status::run(&args, &global).await,
         Command::Job(command) => job::run(command, &global).await,
+        Command::Events(args) => events::run(&args, &global).await,
         Command::Kv(command) => kv::run(command, &global).await,
         Command::Leader(command) => leader::run(command, &global).await,
         Command::Level(command) => level::run(command, &global).await,

@@ -6,6 +6,7 @@ mod backup;
 mod config;
 mod dev;
 mod ended;
+mod events;
 mod gang;
 mod habits;
 mod job_ports;
