@@ -73,6 +73,7 @@ impl State {
                 self.level_event(context, level);
                 reply
             }
+            Command::Token(command) => self.apply_token(context, command, effects),
         }
     }
 }

@@ -43,6 +43,7 @@
 //! * [`mindspore`]: the schedulers of MindSpore's clusters.
 //! * [`mars`]: sessions, graphs of tensors and frames and of their chunks, mutable tileables.
 //! * [`kv`], [`session`], [`member`]: keys, remembered replies, nodes and the change among them.
+//! * [`token`]: what bearers of tokens may call as.
 //! * [`level`]: which commands all members understand: one row for each.
 //! * [`events`]: what happened to jobs and to the cluster, for people.
 //! * [`snapshot`]: a state as records. [`restore`]: a saved state as the first of a new cluster. [`limits`]: every
@@ -77,6 +78,7 @@ pub mod session;
 pub mod snapshot;
 pub mod state;
 pub mod task;
+pub mod token;
 pub mod wait;
 
 pub use command::{Answer, Command, Effect, Envelope, Reply, Scope, Stamp};

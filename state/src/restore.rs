@@ -11,6 +11,7 @@ use crate::events::OfCluster;
 use crate::ids::{ServiceIncarnation, TaskVersion};
 use crate::job::record::Job;
 use crate::state::State;
+use crate::token::Tokens;
 use crate::{job, member, session};
 
 /// What becomes of the saved jobs in the new cluster.
@@ -34,6 +35,8 @@ impl State {
         // It follows the new cluster's membership from its first entry on.
         self.registry = member::Registry::default();
         self.drained = OrdSet::new();
+        // Whoever had one of the old cluster is to have none here, as its certificates are not believed either.
+        self.tokens = Tokens::default();
         self.events = OfCluster::default();
         if jobs == Jobs::Kept {
             return self;

@@ -26,10 +26,12 @@
 //! | `call` | the loop over nodes with back-off |
 //! | `session` | stamps and the acknowledged floor |
 //! | `stamped` | writes that take effect once |
-//! | `kv`, `jobs`, `events`, `cluster`, `levels`, `mars`, `mindspore`, `snapshots` | the calls |
+//! | `kv`, `jobs`, `events`, `cluster`, `levels`, `mars`, `mindspore`, `snapshots`, `tokens` | the calls |
+//! | `bearer` | the token that calls show |
 //! | `scheduler` | the calls of workers, drivers and object stores |
 //! | `error` | what can go wrong, by who can act |
 
+mod bearer;
 mod call;
 mod client;
 mod cluster;
@@ -48,7 +50,9 @@ mod scheduler;
 mod session;
 mod snapshots;
 mod stamped;
+mod tokens;
 
+pub use bearer::bear;
 pub use client::Client;
 pub use cluster::NodeAnswer;
 pub use config::Config;

@@ -14,3 +14,4 @@ mod sessions;
 mod slow_waiters;
 mod snapshots;
 mod support;
+mod tokens;
