@@ -197,7 +197,7 @@ mod tests {
             number,
             last,
             tasks: tasks.to_vec(),
-            times: tasks.len() as u32,
+            times: u32::try_from(tasks.len()).unwrap(),
             ..wire::Event::default()
         }
     }

@@ -167,7 +167,10 @@ mod tests {
         let mut spans = 0;
         for entry in entries {
             let field = |name: &str| entry[name].as_u64().ok_or(format!("{name} in {entry}"));
-            let (ts, track) = (field("ts")?, (field("pid")?, field("tid")? as i64));
+            let (ts, track) = (
+                field("ts")?,
+                (field("pid")?, i64::try_from(field("tid")?).map_err(|error| error.to_string())?),
+            );
             let name = entry["name"].as_str().ok_or(format!("no name in {entry}"))?.to_owned();
             let stack = open.entry(track).or_default();
             match entry["ph"].as_str().ok_or("no phase")? {
