@@ -19,6 +19,7 @@ const FILES: &[&str] = &[
     "tripod/v1/calls.proto",
     "tripod/v1/cluster.proto",
     "tripod/v1/diagnose.proto",
+    "tripod/v1/events.proto",
     "tripod/v1/jobs.proto",
     "tripod/v1/kv.proto",
     "tripod/v1/levels.proto",

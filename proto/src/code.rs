@@ -231,6 +231,8 @@ catalogue! {
     FoundNodeCut = 7203, "node-cut", "a node is cut off from its peers";
     FoundDiskSlow = 7204, "disk-slow", "the disk of the leader is slow";
     FoundApplyBacklog = 7206, "apply-backlog", "a node is behind with what is committed";
+    EventsUnknown = 7301, "events-unknown", "nothing is known of a job of that name";
+    EventsNotTold = 7302, "events-not-told", "the feature level does not let events be told";
     UiHost = 7501, "ui-host", "a page was asked for by a name that is none of the cluster's";
     UiRequest = 7502, "ui-request", "what was asked of the page is not served";
     UiFull = 7503, "ui-full", "as many viewers watch a node's page as may";

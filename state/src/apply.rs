@@ -12,6 +12,7 @@ impl State {
         self.now_ms = self.now_ms.max(context.now_ms);
         let context = ApplyContext { now_ms: self.now_ms, ..*context };
         let mut effects = Vec::new();
+        self.follow_term(&context);
         // Before the session is looked at: it must not remember what an older build cannot read.
         if let Some(refusal) = self.too_early(&envelope.command) {
             return Outcome { reply: Err(refusal.into()), effects };
@@ -67,7 +68,11 @@ impl State {
             }
             Command::Session(command) => self.sessions.apply(level, context, &command),
             Command::Member(command) => self.apply_member(context, command, effects),
-            Command::Level(command) => self.apply_level(&command, effects),
+            Command::Level(command) => {
+                let reply = self.apply_level(&command, effects);
+                self.level_event(context, level);
+                reply
+            }
             Command::Token(command) => self.apply_token(context, command, effects),
         }
     }

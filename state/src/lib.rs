@@ -45,6 +45,7 @@
 //! * [`kv`], [`session`], [`member`]: keys, remembered replies, nodes and the change among them.
 //! * [`token`]: what bearers of tokens may call as.
 //! * [`level`]: which commands all members understand: one row for each.
+//! * [`events`]: what happened to jobs and to the cluster, for people.
 //! * [`snapshot`]: a state as records. [`restore`]: a saved state as the first of a new cluster. [`limits`]: every
 //!   bound. [`planted`]: bugs for builds that test the testers.
 
@@ -54,6 +55,7 @@ mod bounds;
 mod canonical;
 pub mod command;
 pub mod context;
+pub mod events;
 pub mod fault;
 pub mod ids;
 pub mod job;

@@ -7,6 +7,7 @@ use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::events::OfCluster;
 use crate::ids::{ServiceIncarnation, TaskVersion};
 use crate::job::record::Job;
 use crate::state::State;
@@ -36,6 +37,7 @@ impl State {
         self.drained = OrdSet::new();
         // Whoever had one of the old cluster is to have none here, as its certificates are not believed either.
         self.tokens = Tokens::default();
+        self.events = OfCluster::default();
         if jobs == Jobs::Kept {
             return self;
         }

@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::command::{Effect, Reply};
 use crate::ids::{BarrierCounter, BarrierName, DurationMs, JobId, Key, LogIndex, NodeId, TimeMs};
-use crate::{job, level, member, session, token};
+use crate::{events, job, level, member, session, token};
 
 /// What apply gives back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,14 +32,16 @@ pub struct State {
     /// Nodes that are to lead nothing and to have no clients, until the operator takes it back.
     pub(crate) drained: OrdSet<NodeId>,
     pub(crate) tokens: token::Tokens,
+    /// What happened that concerns no job that is there.
+    pub(crate) events: events::OfCluster,
 }
 
 /// An empty registry counts for nothing, nor does the first level, nor does it count that there are no notes, no
-/// drained nodes and no tokens: so a state keeps the digest that it has for a program that knows none of these, and nodes of
-/// both agree.
+/// drained nodes and no tokens, and that nothing is known to have happened: so a state keeps the digest that it has for a
+/// program that knows none of these, and nodes of both agree.
 impl Hash for State {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        let Self { now_ms, jobs, sessions, members, registry, levels, notes, drained, tokens } = self;
+        let Self { now_ms, jobs, sessions, members, registry, levels, notes, drained, tokens, events } = self;
         (now_ms, jobs, sessions, members).hash(hasher);
         if *registry != member::Registry::default() {
             registry.hash(hasher);
@@ -55,6 +57,9 @@ impl Hash for State {
         }
         if *tokens != token::Tokens::default() {
             tokens.hash(hasher);
+        }
+        if !events.is_empty() {
+            events.hash(hasher);
         }
     }
 }

@@ -26,7 +26,7 @@
 //! | `call` | the loop over nodes with back-off |
 //! | `session` | stamps and the acknowledged floor |
 //! | `stamped` | writes that take effect once |
-//! | `kv`, `jobs`, `cluster`, `diagnose`, `levels`, `mars`, `mindspore`, `snapshots`, `tokens` | the calls |
+//! | `kv`, `jobs`, `events`, `cluster`, `diagnose`, `levels`, `mars`, `mindspore`, `snapshots`, `tokens` | the calls |
 //! | `bearer` | the token that calls show |
 //! | `scheduler` | the calls of workers, drivers and object stores |
 //! | `error` | what can go wrong, by who can act |
@@ -39,6 +39,7 @@ mod config;
 mod diagnose;
 mod endpoint;
 mod error;
+mod events;
 mod jobs;
 mod kv;
 mod levels;
@@ -58,6 +59,7 @@ pub use cluster::NodeAnswer;
 pub use config::Config;
 pub use endpoint::{Connect, Connecting};
 pub use error::{Attempt, Error, Phase};
+pub use events::{Follower, News};
 pub use jobs::Jobs;
 pub use kv::{Condition, Consistency, Entry, Kv, Page, Written};
 pub use mars::{Mars, MarsGraphKind};

@@ -1,6 +1,6 @@
 //! Where a call says which job it is about.
 
-use crate::rpc::{Agents, Jobs, Rpc};
+use crate::rpc::{Agents, Events, Jobs, Rpc};
 
 /// Where an RPC says which job it is about. Metadata that name a job are believed of every call; they come before the port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +38,7 @@ impl JobPlace {
             Rpc::Agents(Agents::Beat)
             | Rpc::AggregatedDiscovery(_)
             | Rpc::Diagnose(_)
+            | Rpc::Events(Events::OfJob)
             | Rpc::Jobs(
                 Jobs::Create | Jobs::Get | Jobs::Delete | Jobs::Note | Jobs::EndTask | Jobs::NoteHost,
             )
@@ -46,6 +47,7 @@ impl JobPlace {
             Rpc::Agents(Agents::WatchMembers)
             | Rpc::Calls(_)
             | Rpc::Cluster(_)
+            | Rpc::Events(Events::OfCluster)
             | Rpc::Health(_)
             | Rpc::Jobs(Jobs::List)
             | Rpc::Levels(_)

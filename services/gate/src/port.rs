@@ -40,6 +40,7 @@ impl Port {
             | Rpc::Calls(_)
             | Rpc::Cluster(_)
             | Rpc::Diagnose(_)
+            | Rpc::Events(_)
             | Rpc::Health(_)
             | Rpc::Jobs(_)
             | Rpc::Kv(_)

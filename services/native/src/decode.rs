@@ -1,5 +1,6 @@
 //! From requests to commands and bounded parameters.
 
+pub(crate) mod events;
 pub(crate) mod member;
 pub(crate) mod mindspore;
 pub(crate) mod token;

@@ -1,6 +1,7 @@
 //! From what the state knows to messages.
 
 mod barrier;
+pub(crate) mod events;
 pub(crate) mod level;
 pub(crate) mod measured;
 pub(crate) mod member;

@@ -3,7 +3,7 @@
 use tonic_health::pb::health_server as health;
 use tripod_port::{Ending, Manner, Method, MethodKind};
 use tripod_proto::tripod::v1::{
-    cluster_server, diagnose_server, jobs_server, kv_server, levels_server, mindspore_server,
+    cluster_server, diagnose_server, events_server, jobs_server, kv_server, levels_server, mindspore_server,
     sessions_server, snapshots_server, tokens_server,
 };
 
@@ -18,6 +18,8 @@ pub const MANNERS: &[Manner] = &[
         &[Method::new("Events", Ending::Repeatable), Method::new("Switch", Ending::Own).with_value()],
     ),
     Manner::own(jobs_server::SERVICE_NAME, &[]),
+    // Who follows events asks for those behind a position, so again is the same.
+    Manner::own(events_server::SERVICE_NAME, &[Method::new("OfJob", Ending::Repeatable)]),
     Manner::own(sessions_server::SERVICE_NAME, &[]),
     Manner::own(snapshots_server::SERVICE_NAME, &[Method::new("Save", Ending::Own).streaming()]),
     Manner::own(tokens_server::SERVICE_NAME, &[]),

@@ -126,6 +126,8 @@ pub(crate) enum Command {
     /// Create, list, show and delete jobs
     #[command(subcommand)]
     Job(cmd::job::JobCommand),
+    /// Show what happened to all jobs and to the cluster, such as around a moment
+    Events(cmd::events::EventsArgs),
     /// Read and write keys of a job
     #[command(subcommand)]
     Kv(cmd::kv::KvCommand),
@@ -232,6 +234,7 @@ impl Command {
             self,
             Self::Diagnose(_)
                 | Self::Job(_)
+                | Self::Events(_)
                 | Self::Kv(_)
                 | Self::Node(_)
                 | Self::Leader(_)

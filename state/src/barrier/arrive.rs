@@ -84,6 +84,7 @@ impl Turn<'_> {
             let existing = self.job.tasks.get(task).error().expect("found in error").cited();
             return Err(BarrierFault::MemberInError { task, existing });
         }
+        self.tell_opened(&arrival.name, arrival.counter, arrival.task, arrival.timeout);
         self.effect(Effect::BarrierOpened {
             job: self.job.id,
             barrier: arrival.name.clone(),
@@ -158,6 +159,7 @@ impl Turn<'_> {
         let counter = barrier.current.counter;
         drop(barrier);
         if complete {
+            self.tell_passed(&arrival.name, arrival.task);
             let (counter, verdict) = self.end_instance(&arrival.name, Ok(()));
             Arrived::Over(counter, verdict)
         } else {

@@ -18,11 +18,14 @@ impl Turn<'_> {
     ) -> (BarrierCounter, Verdict) {
         let at = self.call();
         let barrier = self.job.barriers.get(name).expect("only a known barrier ends");
-        let counter = barrier.current.counter;
+        let (counter, is_over) = (barrier.current.counter, barrier.current.ended());
         let verdict: Verdict =
             result.map_err(|fault| Arc::new(Fault::Barrier { barrier: name.clone(), counter, fault }));
         if let Err(fault) = &verdict {
             self.keep_failed(name, fault);
+            if !is_over {
+                self.tell_barrier_failed(name, counter, fault);
+            }
         }
         let mut barrier = self.job.barriers.edit(name).expect("as above");
         let waited = std::mem::take(&mut barrier.current.arrived);

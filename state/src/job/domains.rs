@@ -5,6 +5,7 @@
 
 use std::hash::{Hash, Hasher};
 
+use crate::events::Ring;
 use crate::ids::{FeatureLevel, JobId};
 use crate::job::record::Job;
 use crate::job::table::Table;
@@ -146,6 +147,8 @@ domains! {
     /// Begins with the first session.
     mars: Option<Box<Mars>>,
     ends: Ends,
+    /// What happened.
+    events: Ring,
 }
 
 fn restore_one<D: Domain, I: Iterator<Item = Record>>(

@@ -3,6 +3,7 @@
 
 use crate::command::{Answer, Effect, Reply};
 use crate::context::ApplyContext;
+use crate::events::{self, What};
 use crate::fault::Fault;
 use crate::ids::{JobId, JobName};
 use crate::job::{Command, spec};
@@ -23,9 +24,12 @@ impl State {
         effects: &mut Vec<Effect>,
     ) -> Reply {
         match command {
-            Command::Note { name, note } => self.write_note(&name, note),
+            Command::Note { name, note } => self.write_note(context, &name, note),
             Command::Delete { name } => {
                 let id = self.jobs.named(&name);
+                if let Some(id) = id {
+                    self.bury_events(context, id);
+                }
                 let reply = self.jobs.delete(&name, effects);
                 if let Some(id) = id {
                     self.notes.remove(&id);
@@ -33,16 +37,23 @@ impl State {
                 reply
             }
             Command::Create { name, spec, service } => {
-                self.jobs.create(context, (&name, spec, service), effects)
+                let tasks = spec.tasks;
+                let reply = self.jobs.create(context, (&name, spec, service), effects);
+                if reply.is_ok() {
+                    let created = What::JobCreated { name: name.as_str().into(), tasks };
+                    self.job_event(context, JobId(context.index.0), created);
+                }
+                reply
             }
         }
     }
 
-    fn write_note(&mut self, name: &str, note: String) -> Reply {
+    fn write_note(&mut self, context: &ApplyContext, name: &str, note: String) -> Reply {
         within("bytes of a job's note", note.len() as u64, JOB_NOTE_BYTES_MAX as u64)?;
         let Some(id) = self.jobs.named(name) else {
             return Err(Fault::JobUnknown { name: Some(JobName::from(spec::shown(name).as_str())) });
         };
+        self.job_event(context, id, What::JobNoted { note: events::text(&note) });
         if note.is_empty() {
             self.notes.remove(&id);
         } else {

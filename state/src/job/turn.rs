@@ -68,7 +68,8 @@ impl<'a> Turn<'a> {
     }
 
     /// Ends the command: tells what concerns the whole job.
-    pub(crate) fn finish(self) {
+    pub(crate) fn finish(mut self) {
+        self.tell_scheduler();
         let job = self.job.id;
         if self.tasks_changed {
             self.effects.push(Effect::TasksChanged { job });

@@ -21,12 +21,20 @@ pub enum Rule {
     OwnedSessions,
     /// It is known which tasks of a recoverable job are not in their first life.
     Returns,
+    /// It is told what happens to jobs: see [`crate::events`].
+    Events,
 }
 
 impl Rule {
     /// All of them, in no order.
-    pub const ALL: &[Self] =
-        &[Self::LastExports, Self::RoomBesideWaiting, Self::BoundedNests, Self::OwnedSessions, Self::Returns];
+    pub const ALL: &[Self] = &[
+        Self::LastExports,
+        Self::RoomBesideWaiting,
+        Self::BoundedNests,
+        Self::OwnedSessions,
+        Self::Returns,
+        Self::Events,
+    ];
 
     /// The first level at which it holds.
     #[must_use]
@@ -35,6 +43,7 @@ impl Rule {
             Self::LastExports | Self::RoomBesideWaiting | Self::BoundedNests => FeatureLevel(4),
             Self::OwnedSessions => FeatureLevel(5),
             Self::Returns => FeatureLevel(7),
+            Self::Events => FeatureLevel(11),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::command::{Answer, Effect, Reply};
 use crate::context::ApplyContext;
+use crate::events::Changing;
 use crate::fault::Fault;
 use crate::ids::{ChangeId, NodeId};
 use crate::limits::{self, within};
@@ -66,9 +67,9 @@ impl State {
             Command::Announce { node, addresses } => return self.announce(node, addresses, effects),
             Command::Begin { change, by } => self.begin(context, change, by),
             Command::Join { peer, token } => self.join(context, &peer, token),
-            Command::Cancel { change } => self.cancel(change),
+            Command::Cancel { change } => self.cancel(context, change),
             Command::End { change, ending } => self.end(context, change, ending),
-            Command::Drain { node, drained } => return self.drain(node, drained, effects),
+            Command::Drain { node, drained } => return self.drain(context, node, drained, effects),
         };
         if self.registry != before {
             effects.push(Effect::MemberChanged);
@@ -87,11 +88,18 @@ impl State {
         Ok(Answer::Done)
     }
 
-    fn drain(&mut self, node: NodeId, drained: bool, effects: &mut Vec<Effect>) -> Reply {
+    fn drain(
+        &mut self,
+        context: &ApplyContext,
+        node: NodeId,
+        drained: bool,
+        effects: &mut Vec<Effect>,
+    ) -> Reply {
         self.check_known(node)?;
         let changed =
             if drained { self.drained.insert(node).is_none() } else { self.drained.remove(&node).is_some() };
         if changed {
+            self.drain_event(context, node, drained);
             effects.push(Effect::MemberChanged);
         }
         Ok(Answer::Done)
@@ -126,6 +134,7 @@ impl State {
             Change::Replace { old, peer } => self.replacement(*old, peer)?,
         };
         let open = Open { id: id_of(context), change, node, by, since: context.now_ms, cancelled: false };
+        self.change_event(context, &open.change, &Changing::Began { by: &open.by });
         self.registry.open = Some(open.clone());
         Ok(Answer::Change(Box::new(open)))
     }
@@ -166,14 +175,17 @@ impl State {
         let node = self.give(peer, Claim::Token(token))?;
         let change = Change::Add { peer: peer.to_owned() };
         let (id, by) = (id_of(context), Open::JOINING.to_owned());
+        self.change_event(context, &change, &Changing::Began { by: &by });
         self.registry.open = Some(Open { id, change, node, by, since: context.now_ms, cancelled: false });
         Ok(Answer::Node(node))
     }
 
-    fn cancel(&mut self, change: ChangeId) -> Reply {
+    fn cancel(&mut self, context: &ApplyContext, change: ChangeId) -> Reply {
         match self.registry.open.as_mut().filter(|open| open.id == change) {
             Some(open) => {
                 open.cancelled = true;
+                let what = open.change.clone();
+                self.change_event(context, &what, &Changing::GivenUp);
                 Ok(Answer::Done)
             }
             None => Err(Refusal::NotOpen { change }.into()),
@@ -184,6 +196,7 @@ impl State {
         let Some(open) = self.registry.open.take_if(|open| open.id == change) else {
             return Err(Refusal::NotOpen { change }.into());
         };
+        self.change_event(context, &open.change, &Changing::Ended(&ending));
         // A node that was never added will not be: its id is spent.
         self.registry.keep(|_, known| known.suffrage != Suffrage::Expected);
         self.registry.last = Some(Finished { open, ending, at: context.now_ms });

@@ -24,7 +24,9 @@ impl State {
     /// Bytes of memory that the state takes, roughly: every table with all that is in it. O(1).
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.jobs.bytes().saturating_add(self.sessions.bytes()).saturating_add(self.bytes_around())
+        let counted =
+            self.jobs.bytes().saturating_add(self.sessions.bytes()).saturating_add(self.events.weight());
+        counted.saturating_add(self.bytes_around())
     }
 
     /// The same of one job; `None` if it is not there.
@@ -48,7 +50,8 @@ impl State {
     pub fn recounted_bytes(&self) -> u64 {
         let entry = of_entry::<JobId, Arc<Job>>() + of_shared::<Job>();
         let jobs = self.jobs.iter().map(|job| entry.saturating_add(job.sum(By::Elements)));
-        jobs.fold(self.sessions.recounted().saturating_add(self.bytes_around()), u64::saturating_add)
+        let others = self.sessions.recounted().saturating_add(self.events.recounted());
+        jobs.fold(others.saturating_add(self.bytes_around()), u64::saturating_add)
     }
 
     /// What there are as many of as there are jobs and nodes, at most, and tokens.

@@ -38,6 +38,7 @@ impl Ray {
     /// What came with level 10.
     fn check_later(&self) -> Result<(), String> {
         ensure(self.ended.is_empty(), || format!("nobody was told of {:?}", self.ended))?;
+        ensure(self.incidents.is_empty(), || format!("nobody was told of {:?}", self.incidents))?;
         for (operation, _) in self.demands.iter() {
             ensure(self.entry(*operation).is_some(), || format!("task {operation} needs something"))?;
         }

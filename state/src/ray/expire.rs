@@ -8,18 +8,22 @@ use crate::ray::act::Act;
 use crate::ray::answer::Answer;
 use crate::ray::command::{Peer, Role};
 use crate::ray::ids::{ObjectId, OperationId, StoreId, WorkerId};
+use crate::ray::incident::Incident;
 use crate::ray::limits::DEAD_KEPT;
 use crate::ray::object::Target;
 use crate::ray::operation::Stage;
 use crate::ray::refusal::Refusal;
 use crate::ray::view::Reason;
 
+/// Why a worker ended that said that it would.
+const LEFT: &str = "it left";
+
 impl Act<'_> {
     pub(crate) fn leave(&mut self, peer: Peer) -> Result<Answer, Refusal> {
         match peer {
             Peer::Worker(worker) => {
                 self.ray.living(worker)?;
-                self.end_worker(worker, "it left");
+                self.end_worker(worker, LEFT);
             }
             Peer::Store(store) => {
                 self.ray.living_store(store)?;
@@ -57,6 +61,10 @@ impl Act<'_> {
         drop(worker);
         self.ray.index.workers_alive -= 1;
         if role == Role::Worker {
+            if why != LEFT {
+                let (worker, why) = (address.clone(), why.to_owned());
+                self.ray.incidents.push(Incident::WorkerLost { worker, why });
+            }
             self.ray.index.locations.count(store, |tally| tally.workers -= 1);
         }
         self.ray.functions.leave(id);

@@ -6,6 +6,7 @@ use crate::ids::TimeMs;
 use crate::ray::Ray;
 use crate::ray::act::Act;
 use crate::ray::ids::{ObjectId, OperationId};
+use crate::ray::incident::Incident;
 use crate::ray::object::{Object, Producer, Target};
 use crate::ray::operation::Stage;
 use crate::ray::view::Reason;
@@ -47,6 +48,8 @@ impl Act<'_> {
         if entry.options.max_retries == Some(0) {
             self.failing.push_back((id, Reason::ReconstructionDisabled));
         } else if entry.may_retry() {
+            let function = entry.task.name.clone();
+            self.ray.incidents.push(Incident::Rebuilt { function });
             self.try_again(operation, "its results were lost");
         } else {
             self.failing.push_back((id, Reason::RetriesExhausted));

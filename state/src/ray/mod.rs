@@ -37,6 +37,7 @@
 //! | `resources`, `cancel`, `describe`, `graph_task` | what tasks need and workers have; what is not to run any more; what objects are; tasks of graphs |
 //! | `expire`, `retry`, `lost`, `fetch`, `reconcile` | what dies, what is tried again, what is lost, what does not come |
 //! | `promise` | objects that stores bring by themselves |
+//! | `incident` | what happened that people want to know |
 //! | `query`, `check`, `part`, `size`, [`limits`] | what is shown; what must hold; snapshots; what it takes of memory; bounds |
 
 pub mod ids;
@@ -61,6 +62,7 @@ mod fetch;
 mod function;
 mod get;
 pub(crate) mod graph_task;
+mod incident;
 mod index;
 mod lineage;
 mod lost;
@@ -98,6 +100,7 @@ pub use command::{
     Request, Role, Run, Stamp, Task, TaskCall, TaskOptions,
 };
 pub use describe::Description;
+pub(crate) use incident::Incident;
 pub use order::{Order, Source};
 pub use record::Ray;
 pub use refusal::Refusal;

@@ -16,6 +16,7 @@ use crate::ray::export::Exports;
 use crate::ray::function::Functions;
 use crate::ray::graph_task::Outcome;
 use crate::ray::ids::{ObjectId, OperationId, StoreId, WorkerId};
+use crate::ray::incident::Incident;
 use crate::ray::index::Index;
 use crate::ray::object::Object;
 use crate::ray::operation::Operation;
@@ -55,6 +56,8 @@ pub struct Ray {
     pub(crate) watched: OrdMap<OperationId, Option<WorkerId>>,
     /// Of those, the ones that this command has ended. Empty between two commands.
     pub(crate) ended: Vec<(OperationId, Outcome)>,
+    /// What this command has brought about that people want to know. Empty between two commands.
+    pub(crate) incidents: Vec<Incident>,
     pub(crate) functions: Functions,
     pub(crate) exports: Exports,
     pub(crate) operations: Weighed<OperationId, Arc<Operation>>,

@@ -13,6 +13,7 @@ use crate::ray::answer::Answer;
 use crate::ray::command::{Peer, Previous, Role, Run};
 use crate::ray::graph_task::End;
 use crate::ray::ids::{FunctionName, ObjectId, OperationId, WorkerId};
+use crate::ray::incident::Incident;
 use crate::ray::limits::{ERROR_BYTES_MAX, FAILED_KEPT};
 use crate::ray::operation::Stage;
 use crate::ray::order::Order;
@@ -207,6 +208,7 @@ impl Ray {
     /// Keeps the newest failures for those who ask.
     pub(crate) fn note_failure(&mut self, operation: OperationId, worker: String, error: Bytes) {
         let name = self.entry(operation).map(|entry| entry.task.name.clone()).expect("it is a task");
+        self.incidents.push(Incident::TaskFailed { function: name.clone(), error: error.clone() });
         self.keep_failure(Arc::new(FailedTask { operation, name, worker, error }));
         self.failures += 1;
         while self.failed.len() > FAILED_KEPT {

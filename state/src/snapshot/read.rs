@@ -6,6 +6,7 @@ use imbl::OrdSet;
 
 use crate::barrier::instance::{Barrier, Instance};
 use crate::barrier::report::Failed;
+use crate::events::OfCluster;
 use crate::fault::Fault;
 use crate::ids::{LogIndex, Sequence, SessionId, TaskId, TimeMs};
 use crate::job::domains::{self, SnapshotSection};
@@ -100,6 +101,7 @@ impl<I: Iterator<Item = Record>> Reader<I> {
             state.tokens = self.tokens(revision, tokens)?;
             last = self.next()?;
         }
+        (state.events, last) = OfCluster::read(last, state.level(), &mut self)?;
         if state.fits(state.level()).is_err() {
             return self.refuse("the end of a state that needs a higher level");
         }

@@ -65,6 +65,7 @@ impl State {
             .chain(owned)
             .chain(domains::records(&self.jobs, SnapshotSection::BehindSessionOwners))
             .chain(tokens(&self.tokens))
+            .chain(self.events.records())
             .chain(std::iter::once(Piece::End))
             .map(Record)
     }

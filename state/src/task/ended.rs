@@ -223,7 +223,11 @@ impl Turn<'_> {
             return Ok(Answer::Done);
         }
         let fault = Arc::new(end.fault_of(task));
-        match record.phase() {
+        let phase = record.phase();
+        if phase != Phase::Disconnected || self.job.waits_to_register(task) {
+            self.tell_ended(task, &end);
+        }
+        match phase {
             Phase::Connected => {
                 self.job.domains.processes.note_ended(task, incarnation);
                 self.job.domains.ends.keep(task, incarnation, end);
@@ -247,7 +251,7 @@ impl Turn<'_> {
             return;
         }
         let is_quiet = self.job.recoverable(task);
-        self.set_error(task, fault);
+        self.enter_error(task, fault);
         self.propagate(fault, is_quiet);
     }
 

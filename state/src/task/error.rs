@@ -61,6 +61,14 @@ impl Turn<'_> {
 
     /// Sets a task to error; the first error stays.
     pub(crate) fn set_error(&mut self, task: TaskId, fault: &Arc<Fault>) {
+        if self.job.tasks.get(task).phase() != Phase::Error {
+            self.tell_error(task, fault);
+            self.enter_error(task, fault);
+        }
+    }
+
+    /// The same without a word: what it comes from was told.
+    pub(crate) fn enter_error(&mut self, task: TaskId, fault: &Arc<Fault>) {
         if self.job.tasks.get(task).phase() == Phase::Error {
             return;
         }
@@ -86,6 +94,7 @@ impl Turn<'_> {
         if !self.job.polls.asked && self.job.spec.listeners.is_empty() {
             self.set_all_error(&Arc::new(Fault::Unheard { cause: fault.cited() }));
         } else if self.job.polls.latched.is_none() || self.job.spec.reconnect {
+            self.tell_latched(fault);
             let at = self.context.index;
             self.job.polls.latched = Some(Latched { fault: Arc::clone(fault), at });
             self.job.polls.pushed = OrdSet::new();

@@ -52,6 +52,7 @@ impl Turn<'_> {
         }
         let grace_until = Some(self.context.now_ms.plus(self.job.spec.heartbeat_timeout_ms));
         self.set_life(task, Life::Disconnected { grace_until });
+        self.tell_left(task);
         self.leave_barriers(task, &Leaving::Disconnected);
         self.refresh_alive();
         self.end_poll(task);

@@ -50,6 +50,7 @@ impl Turn<'_> {
     fn join(&mut self, task: TaskId, incarnation: Incarnation) -> Reply {
         let call = self.call();
         self.note_return(task, incarnation);
+        self.tell_registered(task, self.job.tasks.get(task).incarnation, incarnation);
         self.job.domains.ends.forget(task);
         let mut record = self.job.tasks.edit(task);
         record.incarnation = incarnation;
@@ -92,6 +93,7 @@ impl Turn<'_> {
     /// A reply was lost, or a recoverable task restarted.
     fn connect_again(&mut self, task: TaskId, incarnation: Incarnation) -> Answer {
         self.note_return(task, incarnation);
+        self.tell_life(task, self.job.tasks.get(task).incarnation, incarnation);
         self.job.tasks.edit(task).incarnation = incarnation;
         self.connect(task, incarnation);
         if self.job.recoverable(task) {
@@ -112,6 +114,7 @@ impl Turn<'_> {
             self.job.domains.processes.forget(task);
         }
         self.set_life(task, Life::Connected);
+        self.tell_connected(task);
         self.task_connected(task, incarnation);
         self.tasks_changed();
     }

@@ -1,5 +1,6 @@
 //! What holds for every sequence of commands.
 
+mod events;
 mod generate;
 mod mars;
 mod mindspore;

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod clusters;
+mod events;
 mod level_4;
 mod level_5;
 mod levels;

@@ -27,6 +27,8 @@ const SERVICE: ServiceIncarnation = ServiceIncarnation(99);
 pub(crate) struct World {
     state: State,
     now: u64,
+    /// How often another leader was elected.
+    elections: u64,
     index: u64,
     job: JobId,
     calls: u64,
@@ -75,6 +77,9 @@ impl World {
                 Command::Session(self.session(line))
             }
             "announce" => Command::Member(announce(line)),
+            "note" => {
+                Command::Job(job::Command::Note { name: line.text(1), note: line.text(2).replace('_', " ") })
+            }
             "level" => Command::Level(self.level(line)),
             verb if verb.starts_with("token-") => Command::Token(token(line)),
             verb if verb.starts_with("ray-") => return self.ray(line),
@@ -187,7 +192,11 @@ impl World {
                 acknowledged_below: Sequence(numbers[1]),
             }
         });
-        let context = ApplyContext { index: LogIndex(self.index), term: Term(1), now_ms: TimeMs(self.now) };
+        let context = ApplyContext {
+            index: LogIndex(self.index),
+            term: Term(1 + self.elections),
+            now_ms: TimeMs(self.now),
+        };
         let outcome = self.state.apply(&context, Envelope { stamp, command });
         let mut said = match outcome.reply {
             Ok(Answer::Waiting(ticket)) => self.wait(ticket),
@@ -216,6 +225,10 @@ impl World {
     /// Lines that only look.
     fn read(&mut self, line: &Line<'_>) -> Option<String> {
         let scope = self.scope(line);
+        if line.word(0) == "elected" {
+            self.elections += 1;
+            return Some("elected".to_owned());
+        }
         Some(match line.word(0) {
             "beat" => return self.beat(line),
             "get" => show::plain(&self.state.get(scope, &line.text(1))),
@@ -256,6 +269,8 @@ impl World {
                 let word = |task| self.state.standing(self.job, task).map_or("no job", task::Standing::word);
                 tasks.map(|task| format!("{task} {}", word(task))).collect::<Vec<_>>().join(", ")
             }
+            // Of the job, also of one that is gone; `cluster`: the cluster's own.
+            "events" => events(&self.state, self.state.job_with_events(line.word(1)), line.word(1)),
             "slots" => show::plain(&self.state.job_slots()),
             "members" => show::plain(&self.state.members()),
             "untold" => show::plain(&self.state.untold()),
@@ -475,6 +490,38 @@ impl World {
         assert!(restored == self.state, "{place}: the snapshot differs");
         assert_eq!(restored.digest(), self.state.digest(), "{place}");
     }
+}
+
+fn events(state: &State, job: Option<JobId>, name: &str) -> String {
+    let listed = match job {
+        _ if name == "cluster" => Some(state.cluster_rings(|_| true)),
+        Some(job) => state.events_of(job, |_| true),
+        None => None,
+    };
+    let Some(tripod_state::events::Listed { kept, events }) = listed else {
+        return "nothing is known".to_owned();
+    };
+    let mut said = format!("made {} merged {} dropped {}", kept.made, kept.merged, kept.dropped);
+    for event in events {
+        let ranges = event.tasks.ranges().iter().map(|(first, last)| format!("{first}-{last}"));
+        let ranges = ranges.collect::<Vec<_>>().join(",");
+        let (first, last) = (event.first, event.last);
+        write!(
+            said,
+            "\n  #{} {}.{}..{}.{} {}..{} x{} [{ranges}] {}",
+            event.number,
+            first.index,
+            first.sequence,
+            last.index,
+            last.sequence,
+            event.at,
+            event.until,
+            event.times,
+            show::plain(&event.what)
+        )
+        .expect("a string takes all");
+    }
+    said
 }
 
 fn silent(line: &Line<'_>) -> Vec<(TaskId, Incarnation)> {

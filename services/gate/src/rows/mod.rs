@@ -18,6 +18,7 @@ pub const fn row(rpc: Rpc) -> Row {
         Rpc::Calls(method) => native::calls(method),
         Rpc::Cluster(method) => native::cluster(method),
         Rpc::Diagnose(method) => native::diagnose(method),
+        Rpc::Events(method) => native::events(method),
         Rpc::Health(method) => native::health(method),
         Rpc::Jobs(method) => native::jobs(method),
         Rpc::Kv(method) => native::kv(method),

@@ -3,8 +3,8 @@
 use crate::check::Check;
 use crate::row::Row;
 use crate::rpc::{
-    Agents, AggregatedDiscovery, Calls, Cluster, Diagnose, Health, Jobs, Kv, Levels, Mindspore, Sessions,
-    Snapshots, Tokens,
+    Agents, AggregatedDiscovery, Calls, Cluster, Diagnose, Events, Health, Jobs, Kv, Levels, Mindspore,
+    Sessions, Snapshots, Tokens,
 };
 
 /// What changes the cluster.
@@ -80,6 +80,14 @@ pub(super) const fn jobs(method: Jobs) -> Row {
 pub(super) const fn diagnose(method: Diagnose) -> Row {
     match method {
         Diagnose::Job => Row::of("- y y j j j j j j").like("Jobs.Get"),
+    }
+}
+
+pub(super) const fn events(method: Events) -> Row {
+    match method {
+        Events::OfJob => Row::of("- y y j j j j j j").like("Jobs.Get"),
+        // It names every job and what became of its tasks, so it is for whoever looks after the cluster.
+        Events::OfCluster => Row::of("- y y - - - - - -"),
     }
 }
 

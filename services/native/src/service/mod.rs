@@ -3,6 +3,7 @@
 mod cluster;
 mod diagnose;
 mod direct_kv;
+mod events;
 mod jobs;
 mod kv;
 mod levels;
@@ -24,6 +25,7 @@ use tripod_gateway::Gateway;
 use tripod_port::Direct;
 use tripod_proto::tripod::v1::cluster_server::ClusterServer;
 use tripod_proto::tripod::v1::diagnose_server::DiagnoseServer;
+use tripod_proto::tripod::v1::events_server::EventsServer;
 use tripod_proto::tripod::v1::jobs_server::JobsServer;
 use tripod_proto::tripod::v1::kv_server::KvServer;
 use tripod_proto::tripod::v1::levels_server::LevelsServer;
@@ -63,6 +65,7 @@ pub(crate) fn add_to(
         .add_service(DiagnoseServer::new(diagnose::Service::new(gateway.clone())))
         .add_service(LevelsServer::new(levels::Service::new(gateway.clone(), auditor.clone())))
         .add_service(JobsServer::new(jobs::Service::new(gateway.clone(), auditor.clone())))
+        .add_service(EventsServer::new(events::Service::new(gateway.clone())))
         .add_service(MindsporeServer::new(mindspore::Service::new(gateway.clone())))
         .add_service(SessionsServer::new(sessions::Service::new(gateway.clone())))
         .add_service(SnapshotsServer::new(snapshots::Service::new(gateway.clone())))

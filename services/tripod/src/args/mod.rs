@@ -8,6 +8,7 @@ pub(crate) mod job_flags;
 pub(crate) mod lifetime;
 pub(crate) mod members;
 pub(crate) mod memory_flags;
+pub(crate) mod moment;
 pub(crate) mod newcomer;
 pub(crate) mod port_range;
 pub(crate) mod seconds;

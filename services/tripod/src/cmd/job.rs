@@ -10,6 +10,7 @@ use tripod_proto::code::Code;
 
 use crate::args::job_flags::JobFlags;
 use crate::cli::Global;
+use crate::cmd::events;
 use crate::cmd::status::ask_all;
 use crate::confirm::Consent;
 use crate::failure::Failure;
@@ -64,6 +65,8 @@ pub(crate) enum JobCommand {
         #[command(flatten)]
         filter: TaskFilter,
     },
+    /// Show what happened to a job, also to one that was deleted
+    Events(events::JobEventsArgs),
     /// Write a note about a job that `job show` prints, for people; an empty one takes it away
     Note {
         /// The job's name
@@ -104,6 +107,7 @@ pub(crate) async fn run(command: JobCommand, global: &Global) -> Result<(), Fail
             show(&client, &name, &filter, global).await
         }
         JobCommand::Show { name, xds_bootstrap: true, .. } => bootstrap(&client, &name, global).await,
+        JobCommand::Events(args) => events::of_job(&args, global).await,
         JobCommand::Note { name, note } => {
             if let Err(error) = client.jobs().note(&name, &note).await {
                 return Err(with_nearest(&client, &name, error).await);

@@ -9,6 +9,7 @@ pub(crate) mod config;
 pub(crate) mod dev;
 pub(crate) mod diagnose;
 pub(crate) mod doctor;
+pub(crate) mod events;
 pub(crate) mod explain;
 pub(crate) mod job;
 pub(crate) mod kv;
@@ -85,6 +86,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
             };
         }
         Command::Job(command) => job::run(command, &global).await,
+        Command::Events(args) => events::run(&args, &global).await,
         Command::Audit(command) => audit::run(command, &global).await,
         Command::Auth(command) => auth::run(command, &global).await,
         Command::Kv(command) => kv::run(command, &global).await,

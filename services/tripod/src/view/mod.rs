@@ -6,6 +6,7 @@ pub(crate) mod cluster;
 mod count;
 pub(crate) mod doctor;
 pub(crate) mod end;
+pub(crate) mod events;
 #[cfg(test)]
 mod hostile;
 pub(crate) mod job;

@@ -8,6 +8,7 @@ mod config;
 mod dev;
 mod diagnose;
 mod ended;
+mod events;
 mod gang;
 mod gate;
 mod habits;

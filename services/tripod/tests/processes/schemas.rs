@@ -177,6 +177,8 @@ fn n9_what_is_printed_as_json_is_what_the_page_says() {
         check(name, &json(&output));
     };
     taken("job note", &["job", "note", "train", "of Monday"]);
+    taken("job events", &["job", "events", "train"]);
+    taken("job events", &["events", "--since", "1h"]);
     taken("status", &["status", "--digest"]);
     taken("level show", &["level", "show"]);
     taken("node drain", &["node", "drain", "2"]);

@@ -1,0 +1,124 @@
+//! `tripod.v1.Events`.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, timeout};
+use tonic::{Request, Response, Status};
+use tripod_gateway::{Consistency, Gateway};
+use tripod_proto::tripod::v1::events_server::Events;
+use tripod_proto::tripod::v1::{AsOf, ClusterEventsRequest, EventsResponse, JobEventsRequest};
+use tripod_state::State;
+use tripod_state::events::{Event, Listed};
+use tripod_state::ids::JobId;
+use tripod_state::level::Rule;
+
+use crate::decode::events::{self as decode, Filter};
+use crate::encode::events as encode;
+use crate::{resolve, status};
+
+/// How long a look waits for somebody to lead before it is content with what this node remembers: longer than an election
+/// usually takes.
+const LEADER_PATIENCE: Duration = Duration::from_secs(1);
+/// How often a call that follows looks whether something has happened: nothing in apply has to wake it.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+pub(super) struct Service {
+    gateway: Gateway,
+}
+
+impl Service {
+    pub(super) fn new(gateway: Gateway) -> Self {
+        Self { gateway }
+    }
+
+    /// Looks at the state of this node. Only that of shared pointers is done while apply waits.
+    async fn look<T>(&self, look: impl FnOnce(&State) -> T) -> Result<T, Status> {
+        self.gateway.read(Consistency::Local, look).await.map_err(|outage| status::of_outage(&outage))
+    }
+
+    /// Sees to it that this node knows what the cluster knows now; else why it does not.
+    async fn catch_up(&self) -> Option<String> {
+        let all = self.gateway.read(Consistency::Linearizable, |_| ());
+        match timeout(LEADER_PATIENCE, all).await {
+            Ok(Ok(())) => None,
+            Ok(Err(outage)) => Some(status::of_outage(&outage).message().to_owned()),
+            Err(_) => Some(format!("no leader within {} s", LEADER_PATIENCE.as_secs())),
+        }
+    }
+
+    async fn answer(
+        &self,
+        why: Option<String>,
+        look: impl FnOnce(&State) -> Vec<Listed>,
+    ) -> Result<EventsResponse, Status> {
+        let status = self.gateway.admin().status();
+        let seen = |state: &State| {
+            let told = Rule::Events.holds_at(state.level());
+            (look(state), state.now_ms().0, told)
+        };
+        let (rings, now_ms, told) = self.look(seen).await?;
+        let last = rings.iter().map(|listed| listed.kept.last).max().unwrap_or_default();
+        let (from_memory, why) = (why.is_some(), why.unwrap_or_default());
+        Ok(EventsResponse {
+            position: Some(encode::position(last)),
+            as_of: Some(AsOf { node_id: status.node.0, index: status.applied.0, now_ms, why }),
+            from_memory,
+            told,
+            ..encode::answer(rings)
+        })
+    }
+
+    /// Waits until there is something behind the position in the filter, or the job is gone.
+    async fn wait(&self, job: JobId, filter: &Filter, most: Duration) -> Result<(), Status> {
+        let Some(after) = filter.after else { return Ok(()) };
+        let deadline = Instant::now() + most;
+        loop {
+            let at = self.look(|state| state.events_at(job)).await?;
+            let is_news = at.is_none_or(|(last, ended)| ended || last > after);
+            if is_news || Instant::now() >= deadline {
+                return Ok(());
+            }
+            sleep(LOOK_EVERY).await;
+        }
+    }
+}
+
+#[tonic::async_trait]
+impl Events for Service {
+    async fn of_job(&self, request: Request<JobEventsRequest>) -> Result<Response<EventsResponse>, Status> {
+        let JobEventsRequest { job: name, job_id, filter, after, wait_ms } = request.into_inner();
+        let after = after.map(decode::position);
+        let filter = Filter { after, ..decode::filter(filter)? };
+        // Who follows was told where it has got to; everything behind comes to this node sooner or later.
+        let why = if after.is_some() { None } else { self.catch_up().await };
+        let name = if name.is_empty() { resolve::DEFAULT_JOB } else { &name };
+        let found = match job_id {
+            0 => self.look(|state| state.job_with_events(name)).await?,
+            id => Some(JobId(id)),
+        };
+        let unknown = || status::of_fault(&resolve::unknown(name));
+        let job = found.ok_or_else(unknown)?;
+        self.wait(job, &filter, decode::wait(wait_ms)).await?;
+        let look = |state: &State| state.events_of(job, |event| filter.wants(event)).into_iter().collect();
+        let answer = self.answer(why, look).await?;
+        if answer.rings.is_empty() {
+            return Err(unknown());
+        }
+        Ok(Response::new(answer))
+    }
+
+    async fn of_cluster(
+        &self,
+        request: Request<ClusterEventsRequest>,
+    ) -> Result<Response<EventsResponse>, Status> {
+        let filter = Filter { milestones_only: true, ..decode::filter(request.into_inner().filter)? };
+        let why = self.catch_up().await;
+        let look = |state: &State| {
+            let wanted = |event: &Event| filter.wants(event);
+            let of_cluster = std::iter::once(state.cluster_rings(wanted));
+            let jobs = state.jobs_with_events().into_iter();
+            of_cluster.chain(jobs.filter_map(|job| state.events_of(job, wanted))).collect()
+        };
+        Ok(Response::new(self.answer(why, look).await?))
+    }
+}

@@ -1,0 +1,194 @@
+//! One event.
+
+use serde::Serialize;
+use tripod_client::wire;
+
+use crate::args::moment::{day_and_time, time_of_day};
+use crate::output;
+use crate::view::time::seconds;
+
+/// Ranges of tasks that a line shows; all are in JSON.
+const RANGES_SHOWN: usize = 16;
+
+/// An event as JSON has it.
+#[derive(Debug, Serialize)]
+pub(crate) struct EventLine {
+    /// Empty: the cluster's own.
+    job: String,
+    number: u64,
+    index: u64,
+    sequence: u32,
+    at_ms: u64,
+    until_ms: u64,
+    kind: String,
+    milestone: bool,
+    /// First and last of each range.
+    tasks: Vec<(i32, i32)>,
+    times: u32,
+    name: String,
+    text: String,
+    /// What happened, in a sentence.
+    said: String,
+}
+
+impl EventLine {
+    pub(crate) fn of(event: &wire::Event) -> Self {
+        let first = event.first.unwrap_or_default();
+        Self {
+            job: event.job.clone(),
+            number: event.number,
+            index: first.index,
+            sequence: first.sequence,
+            at_ms: event.at_ms,
+            until_ms: event.until_ms,
+            kind: event.kind.clone(),
+            milestone: event.milestone,
+            tasks: event.tasks.iter().map(|range| (range.first, range.last)).collect(),
+            times: event.times,
+            name: event.name.clone(),
+            text: event.text.clone(),
+            said: said(event),
+        }
+    }
+
+    /// One line; `by_job`: with the day and the job.
+    pub(crate) fn render(&self, by_job: bool) -> String {
+        let said = output::text(&self.said);
+        if by_job {
+            let job = if self.job.is_empty() { "(cluster)" } else { &self.job };
+            return format!(
+                "{}  {:<16} {:<21} {said}",
+                day_and_time(self.at_ms),
+                output::text(job),
+                self.kind
+            );
+        }
+        format!("{}  {:<21} {said}", time_of_day(self.at_ms), self.kind)
+    }
+}
+
+/// Tasks as ranges: `0-232,234`.
+pub(crate) fn ranges(tasks: &[wire::TaskRange]) -> String {
+    let one = |range: &wire::TaskRange| match range.first == range.last {
+        true => range.first.to_string(),
+        false => format!("{}-{}", range.first, range.last),
+    };
+    let shown: Vec<String> = tasks.iter().take(RANGES_SHOWN).map(one).collect();
+    let more = tasks.len().saturating_sub(RANGES_SHOWN);
+    let more = if more > 0 { format!(" and {more} ranges more") } else { String::new() };
+    shown.join(",") + &more
+}
+
+/// What happened, in a sentence without a full stop.
+fn said(event: &wire::Event) -> String {
+    let (name, text, tasks) = (&event.name, &event.text, ranges(&event.tasks));
+    let detail = event.detail.unwrap_or_default();
+    let tasks = if event.tasks.is_empty() { String::new() } else { format!("task {tasks}") };
+    let others = |what: &str| match event.times {
+        0 | 1 => String::new(),
+        times => format!(" (the first of {times} {what})"),
+    };
+    match event.kind.as_str() {
+        "job-created" => format!("job `{name}` of {} tasks", detail.tasks.unwrap_or_default()),
+        "job-noted" if text.is_empty() => "the note was taken away".to_owned(),
+        "job-noted" => format!("note: {text}"),
+        "job-deleted" => "the job was deleted".to_owned(),
+        "registered" => format!("{tasks} came and waits for the others"),
+        "new-life" => format!("{tasks} came again, as another life"),
+        "connected" => format!("{tasks} takes part"),
+        "left" => format!("{tasks} left"),
+        "ended" => format!("the process of {tasks} {text}{}", others("ends")),
+        "given-up" => format!("{tasks} was silent for too long"),
+        "failed" => format!("{tasks} failed: {text}{}", others("failures")),
+        "ended-by-others" => format!("{tasks} was ended because of others: {text}"),
+        "error-latched" => format!("tasks that ask for errors are told: {text}"),
+        "barrier-opened" => format!(
+            "`{name}` by task {}, for at most {}{}",
+            detail.first_task.unwrap_or_default(),
+            seconds(detail.timeout_ms.unwrap_or_default()),
+            again(event.times)
+        ),
+        "barrier-passed" => format!(
+            "`{name}`: {} tasks, the last one {} after {}{}",
+            detail.tasks.unwrap_or_default(),
+            detail.last_task.unwrap_or_default(),
+            seconds(detail.after_ms.unwrap_or_default()),
+            again(event.times)
+        ),
+        "barrier-failed" => format!("`{name}`: {text}{}", others("barriers")),
+        "term-changed" => {
+            format!(
+                "term {}: a leader was elected, and began its timers again",
+                detail.term.unwrap_or_default()
+            )
+        }
+        "drained" if detail.drained == Some(true) => {
+            format!("node {} is drained", detail.node_id.unwrap_or_default())
+        }
+        "drained" => format!("node {} serves again", detail.node_id.unwrap_or_default()),
+        "level-changed" => {
+            format!(
+                "level {} to {}",
+                detail.level_from.unwrap_or_default(),
+                detail.level_to.unwrap_or_default()
+            )
+        }
+        "worker-lost" => format!("worker {name}: {text}{}", others("workers")),
+        "scheduler-task-failed" => format!("a task of `{name}` failed: {text}{}", others("tasks")),
+        "object-rebuilt" => {
+            format!("a task of `{name}` runs again, as its results were lost{}", again(event.times))
+        }
+        // What a newer build tells.
+        _ => [name.as_str(), text, &tasks]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(" "),
+    }
+}
+
+fn again(times: u32) -> String {
+    if times > 1 { format!(", {times} times within a second") } else { String::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(kind: &str) -> wire::Event {
+        wire::Event {
+            kind: kind.into(),
+            at_ms: 1_795_806_659_007,
+            tasks: vec![wire::TaskRange { first: 0, last: 1 }, wire::TaskRange { first: 3, last: 3 }],
+            times: 3,
+            text: "was ended by SIGKILL".into(),
+            ..wire::Event::default()
+        }
+    }
+
+    #[test]
+    fn a_line_says_when_what_and_of_whom() {
+        let line = EventLine::of(&event("ended")).render(false);
+        assert_eq!(
+            line,
+            "19:10:59.007  ended                 the process of task 0-1,3 was ended by SIGKILL (the first of 3 ends)"
+        );
+        let line = EventLine::of(&event("given-up")).render(true);
+        let expected =
+            "2026-11-27 19:10:59  (cluster)        given-up              task 0-1,3 was silent for too long";
+        assert_eq!(line, expected);
+    }
+
+    #[test]
+    fn no_text_of_a_client_is_an_order_to_the_terminal() {
+        let event = wire::Event { text: "a\u{1b}[31m\nb".into(), ..event("failed") };
+        let line = EventLine::of(&event).render(false);
+        assert!(!line.contains('\u{1b}') && !line.contains('\n'), "{line}");
+    }
+
+    #[test]
+    fn a_kind_of_a_newer_build_is_shown_as_it_is() {
+        let event = wire::Event { name: "x".into(), ..event("something-new") };
+        assert_eq!(EventLine::of(&event).said, "x was ended by SIGKILL task 0-1,3");
+    }
+}
