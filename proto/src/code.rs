@@ -73,6 +73,7 @@ catalogue! {
     TlsReload = 1514, "tls-reload", "new certificates were not taken";
     TlsHandshake = 1515, "tls-handshake", "a connection to a port was not made by TLS";
     PkiFailed = 1516, "pki-failed", "certificates could not be made";
+    PlainText = 1541, "plain-text", "a port would be open to other machines in plain text";
     PreflightFailed = 1601, "preflight-failed", "this machine is not fit for a node";
     BenchFailed = 1602, "bench-failed", "a measurement could not be made";
 

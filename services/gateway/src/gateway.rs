@@ -63,6 +63,7 @@ pub struct Gateway {
     memory: Budget,
     streams: StreamTally,
     names: Arc<JobNames>,
+    insecure: bool,
 }
 
 impl Gateway {
@@ -110,6 +111,7 @@ impl Gateway {
             memory,
             streams,
             names,
+            insecure: options.insecure,
         }
     }
 
@@ -382,6 +384,12 @@ impl Gateway {
     #[must_use]
     pub fn connections(&self) -> &Connections {
         &self.connections
+    }
+
+    /// Whether other machines can use a port of this node in plain text, as it was told.
+    #[must_use]
+    pub fn is_insecure(&self) -> bool {
+        self.insecure
     }
 
     /// The bytes that are held for clients, which ports count here.

@@ -55,6 +55,7 @@ pub(crate) fn status(status: &Status, jobs: &[Summary], announced: &Members) -> 
         comparisons: Some(comparisons(&status.comparisons)),
         measured: None,
         backups: None,
+        insecure: false,
         forming: status
             .forming
             .as_ref()

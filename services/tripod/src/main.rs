@@ -28,6 +28,7 @@
 //! | `output`, `failure`, `logging` | printing, exit codes, logs |
 //! | `usage` | what is told of a line that is wrong |
 //! | `pki` | certificates, for clusters without an issuer of their own |
+//! | `plain_text` | ports that other machines could reach in plain text |
 //! | `pages` | what error codes mean, `docs/errors` |
 //!
 //! Tests that are called `n` and a number pin what the walk-through of a new operator found under that number.
@@ -53,6 +54,7 @@ mod operator;
 mod output;
 mod pages;
 mod pki;
+mod plain_text;
 mod preflight;
 mod settings;
 mod usage;

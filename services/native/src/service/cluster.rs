@@ -54,6 +54,7 @@ impl Cluster for Service {
         encode::measured::add(&mut response, &self.gateway.admin().measures(), self.gateway.held_calls());
         response.backups = self.backups.borrow().as_ref().map(Backups::message);
         response.waiting_calls = self.gateway.waiting_calls();
+        response.insecure = self.gateway.is_insecure();
         if let Some((applied, digest)) = hashed {
             (response.applied_index, response.digest) = (applied, digest);
         }

@@ -40,7 +40,7 @@ use crate::failure::Failure;
 
 /// Has what this process asks of nodes go by TLS, if it was told by which files.
 fn protect(command: &Command, global: &Global) -> Result<(), Failure> {
-    let Some(directory) = &global.tls_dir else { return Ok(()) };
+    let Some(directory) = &global.tls_dir() else { return Ok(()) };
     match command {
         Command::Bench(_) => {
             let text = "`bench` does not speak TLS; leave out --tls-dir and TRIPOD_TLS_DIR, and have the nodes serve it with \

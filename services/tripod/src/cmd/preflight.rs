@@ -9,6 +9,7 @@ use tripod_proto::code::Code;
 use crate::args::host_port::host_port;
 use crate::args::initial::InitialMembers;
 use crate::args::port_range::PortRange;
+use crate::args::tls_flags::TlsFlags;
 use crate::cli::Global;
 use crate::failure::Failure;
 use crate::output::{self, Format, Table};
@@ -68,6 +69,9 @@ pub(crate) struct PreflightArgs {
     /// Ports on which nodes of MindSpore find their jobs
     #[arg(long, value_name = "FIRST-LAST")]
     mindspore_ports: Option<PortRange>,
+
+    #[command(flatten)]
+    tls: TlsFlags,
 }
 
 /// What is printed as JSON. Fields may be added, never renamed.
@@ -109,6 +113,7 @@ fn plan(args: PreflightArgs, global: &Global) -> Plan {
         http: args.http,
         initial: args.initial,
         join: args.join,
+        tls: args.tls,
         endpoints: global.endpoints.clone(),
     }
 }

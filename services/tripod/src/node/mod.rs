@@ -13,7 +13,7 @@ mod retry;
 mod stop;
 
 use std::future::Future;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
@@ -86,6 +86,8 @@ pub(crate) struct Config {
     pub(crate) dial_allow: Allow,
     /// How connections are protected; absent: they are in plain text.
     pub(crate) tls: Option<NodeTls>,
+    /// Whether it may serve other machines in plain text.
+    pub(crate) insecure: bool,
     /// How much memory the state may take while this node leads.
     pub(crate) state: StateLimits,
     /// How many bytes may be held for clients.
@@ -112,7 +114,6 @@ struct Tasks {
 /// Runs a node until it is told to stop.
 pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     default_job::check(&config.default_job)?;
-    keep_private(&config.data);
     let connections = connection_limits(&config);
     let listeners = Listeners::open(&config).await?;
     let addresses = Addresses::of(&config, &listeners)?;
@@ -156,6 +157,7 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
         client = %addresses.client(),
         peer = %config.peer,
         http = %addresses.http(),
+        insecure = config.insecure,
         "node is up"
     );
     tokio::select! {
@@ -208,18 +210,6 @@ fn removed(node: NodeId, reason: String) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes the rights of others from the data directory of an earlier build.
-fn keep_private(data: &Path) {
-    match tripod_local::tighten(data) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            // Whether this node can live there is found out next.
-            let code = number(Code::NotPrivate);
-            tracing::warn!(code, data = %data.display(), %error, "whether other users may enter the data directory is not known");
-        }
-        Ok(_) | Err(_) => {}
-    }
-}
-
 /// How many connections of clients there may be.
 fn connection_limits(config: &Config) -> ConnectionLimits {
     let (all, at_one_address) = config.connections;
@@ -264,6 +254,7 @@ async fn replicate(config: &Config, connections: ConnectionLimits) -> Result<(Ga
     let parts = tripod_gateway::Parts::new(tripod_gateway::Options {
         connections,
         memory: config.memory,
+        insecure: config.insecure,
         ..Default::default()
     });
     let peer_tls = config.tls.as_ref().and_then(|tls| tls.peer.clone());

@@ -30,6 +30,7 @@ pub(super) struct Figures {
     pub(super) memory: Budget,
     pub(super) streams: StreamTally,
     pub(super) tls: Option<Tls>,
+    pub(super) insecure: bool,
     pub(super) census: Census,
     pub(super) process: Process,
 }
@@ -153,7 +154,8 @@ impl Figures {
         };
         page.counters(&all::TLS_HANDSHAKES, Outcome::ALL.into_iter().map(handshakes))?;
         page.gauge(&all::TLS_NOT_AFTER, tls.map_or(0, Tls::not_after))?;
-        page.counter(&all::TLS_RELOAD_FAILURES, tls.map_or(0, Tls::reload_failures))
+        page.counter(&all::TLS_RELOAD_FAILURES, tls.map_or(0, Tls::reload_failures))?;
+        page.gauge(&all::INSECURE, u64::from(self.insecure))
     }
 
     fn streams(&self, page: &mut Page<'_>) -> fmt::Result {

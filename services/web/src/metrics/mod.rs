@@ -43,6 +43,7 @@ pub(crate) async fn page(gateway: &Gateway, tls: Option<Tls>) -> String {
         memory: gateway.memory().clone(),
         streams: gateway.streams().clone(),
         tls,
+        insecure: gateway.is_insecure(),
         census: Census::take(gateway).await,
         process: Process::look(),
     };

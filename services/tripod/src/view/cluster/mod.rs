@@ -128,7 +128,28 @@ impl ClusterView {
             Some(format!("backups of node {}: {line}", node.id()?))
         });
         let digests = digest::compare(&self.nodes).render(self.base);
-        holds.into_iter().chain(backups).chain(digests).chain(indexes::legend(self.base)).collect()
+        holds
+            .into_iter()
+            .chain(self.insecure())
+            .chain(backups)
+            .chain(digests)
+            .chain(indexes::legend(self.base))
+            .collect()
+    }
+
+    /// Which nodes other machines may use without any proof.
+    fn insecure(&self) -> Option<String> {
+        let insecure = self.nodes.iter().filter(|node| node.insecure == Some(true));
+        let ids: Vec<String> = insecure.filter_map(|node| Some(node.id()?.to_string())).collect();
+        let nodes = match ids.len() {
+            0 => return None,
+            1 => "node",
+            _ => "nodes",
+        };
+        Some(format!(
+            "insecure: {nodes} {} may be used in plain text from other machines (--insecure)",
+            ids.join(", ")
+        ))
     }
 
     fn headline(&self) -> String {

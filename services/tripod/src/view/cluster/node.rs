@@ -68,6 +68,8 @@ pub(super) struct NodeView {
     /// The backups that it makes by itself; absent: it makes none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) backups: Option<ScheduledView>,
+    /// Whether other machines can use a port of it in plain text; `null`: it did not tell.
+    pub(super) insecure: Option<bool>,
     /// Why it is unreachable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) why: Option<String>,
@@ -216,6 +218,7 @@ impl NodeView {
             divergence: comparisons.map(|told| told.alarm.clone()).filter(|alarm| !alarm.is_empty()),
             digest: with_digest.then(|| format!("{:016x}", status.digest)),
             backups: status.backups.as_ref().map(ScheduledView::of),
+            insecure: Some(status.insecure),
             why: None,
         }
     }
@@ -265,6 +268,7 @@ impl NodeView {
             divergence: None,
             digest: None,
             backups: None,
+            insecure: None,
             why: Some(why.to_owned()),
         }
     }
