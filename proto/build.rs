@@ -26,6 +26,7 @@ const FILES: &[&str] = &[
     "tripod/v1/ray.proto",
     "tripod/v1/sessions.proto",
     "tripod/v1/snapshots.proto",
+    "tripod/v1/tokens.proto",
     "xla/coordination.proto",
     RUNTIME,
 ];
@@ -41,7 +42,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (mut runtime, mut others) = (descriptors.clone(), descriptors);
     runtime.file.retain(|file| file.name() == RUNTIME);
     others.file.retain(|file| file.name() != RUNTIME);
-    let builder = || tonic_prost_build::configure().bytes(".");
+    // A token gets into no text by itself.
+    let builder = || tonic_prost_build::configure().bytes(".").skip_debug([".tripod.v1.CreatedToken"]);
     builder().compile_fds(others)?;
     // A client that has a call `Connect` has no room for a method `connect` that opens a channel.
     builder().build_transport(false).compile_fds(runtime)?;

@@ -337,8 +337,9 @@ mod tests {
                 Command::Ray(_) => "ray",
                 Command::Mindspore(_) => "mindspore",
                 Command::Mars(_) => "mars",
+                Command::Token(_) => "token",
             })
             .collect();
-        assert_eq!(kinds.len(), 12, "{kinds:?}");
+        assert_eq!(kinds.len(), 13, "{kinds:?}");
     }
 }

@@ -4,7 +4,7 @@
 //! A code is printed in front of a text, as `T3101 log-damaged: ...`. Its number is a contract and never
 //! means anything else; the word beside it is for people. The first digit tells what it is about: 1 the command
 //! line and configuration, 2 calls to the cluster, 3 data and disks, 4 members and identity, 5 backups,
-//! recovery and the doctor, 6 jobs, keys and programs.
+//! recovery and the doctor, 6 jobs, keys and programs, 7 what is seen of a running cluster.
 
 use std::fmt;
 
@@ -73,6 +73,15 @@ catalogue! {
     TlsReload = 1514, "tls-reload", "new certificates were not taken";
     TlsHandshake = 1515, "tls-handshake", "a connection to a port was not made by TLS";
     PkiFailed = 1516, "pki-failed", "certificates could not be made";
+    TokenFile = 1531, "token-file", "a file of a token cannot be used";
+    TokenRefused = 1532, "token-refused", "a token does not allow it";
+    TokenUnknown = 1533, "token-unknown", "there is no such token";
+    TokenPlain = 1534, "token-plain", "a token would be seen by others on the way";
+    TokenBootstrap = 1535, "token-bootstrap", "no operator's token was made on a node's machine";
+    AuditLost = 1536, "audit-lost", "lines of the audit log are lost";
+    AuditRequired = 1537, "audit-required", "a call was refused because nothing has written it down";
+    AuditBroken = 1538, "audit-broken", "an audit log is not what its node wrote";
+    AuditFile = 1539, "audit-file", "files of an audit log cannot be used";
     PlainText = 1541, "plain-text", "a port would be open to other machines in plain text";
     PreflightFailed = 1601, "preflight-failed", "this machine is not fit for a node";
     BenchFailed = 1602, "bench-failed", "a measurement could not be made";
@@ -204,6 +213,9 @@ catalogue! {
     PlanOutdated = 6503, "plan-outdated", "a MindSpore cluster has changed since it was looked at";
     NothingToAbort = 6504, "nothing-to-abort", "a MindSpore cluster does nothing that can be taken back";
     RecordsDamaged = 6651, "records-damaged", "records of a mutable chunk are damaged on disk";
+    UiHost = 7501, "ui-host", "a page was asked for by a name that is none of the cluster's";
+    UiRequest = 7502, "ui-request", "what was asked of the page is not served";
+    UiFull = 7503, "ui-full", "as many viewers watch a node's page as may";
 }
 
 impl Code {
@@ -268,7 +280,7 @@ mod tests {
         slugs.dedup();
         assert_eq!(slugs.len(), Code::ALL.len());
         for code in Code::ALL {
-            assert!((1000..7000).contains(&code.number()), "{code}");
+            assert!((1000..8000).contains(&code.number()), "{code}");
             let legal = |c: char| c.is_ascii_lowercase() || c == '-';
             assert!(code.slug().chars().all(legal) && !code.title().ends_with('.'), "{code}");
         }

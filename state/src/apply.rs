@@ -68,6 +68,7 @@ impl State {
             Command::Session(command) => self.sessions.apply(level, context, &command),
             Command::Member(command) => self.apply_member(context, command, effects),
             Command::Level(command) => self.apply_level(&command, effects),
+            Command::Token(command) => self.apply_token(context, command, effects),
         }
     }
 }

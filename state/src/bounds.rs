@@ -81,6 +81,7 @@ impl Command {
             | Self::Barrier(barrier::Command::Cancel { .. } | barrier::Command::Expire { .. })
             | Self::Session(_)
             | Self::Member(_)
+            | Self::Token(_)
             | Self::Runtime(_)
             | Self::Mindspore(mindspore::Command::Topology { .. })
             | Self::Mars(mars::Command::Lead { .. })

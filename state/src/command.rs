@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use crate::fault::Fault;
 use crate::ids::{
     BarrierCounter, BarrierName, Incarnation, JobId, Key, NodeId, Sequence, ServiceIncarnation, SessionId,
-    TaskId,
+    TaskId, TimeMs, TokenId,
 };
 use crate::wait::{DomainId, Ticket};
-use crate::{barrier, job, kv, level, mars, member, mindspore, ray, runtime, session, task};
+use crate::{barrier, job, kv, level, mars, member, mindspore, ray, runtime, session, task, token};
 
 /// A command as it stands in the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +45,7 @@ pub enum Command {
     Ray(ray::Command),
     Mindspore(mindspore::Command),
     Mars(mars::Command),
+    Token(token::Command),
 }
 
 impl Command {
@@ -105,6 +106,8 @@ pub enum Answer {
     Mindspore(mindspore::Answer),
     /// What sessions and graphs answer.
     Mars(mars::Answer),
+    /// A token was made.
+    Token { token: TokenId, expires: TimeMs },
 }
 
 /// Something that happened, in order, for whoever runs the state machine: wake waiters, arm timers,
@@ -160,6 +163,8 @@ pub enum Effect {
     /// A node announced itself, its addresses changed, it came or went, or a change of the members began or
     /// ended.
     MemberChanged,
+    /// A token was made, used or revoked, or all were forgotten.
+    TokensChanged,
     /// Something happened in a domain that has one topic for each job: calls may wait for it, and of a scheduler there may be
     /// something to plan or to order.
     DomainChanged {

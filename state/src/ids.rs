@@ -113,6 +113,40 @@ number! {
     /// One attempt of a process to connect to a job's runtime: 64 random bits of its own.
     ClientId(u64)
 }
+/// A token: 64 random bits, which are no secret. Shown as it stands in the token: 13 digits of base32, in small letters.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct TokenId(pub u64);
+
+impl TokenId {
+    /// Of base32, as RFC 4648 has it, in small letters.
+    const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+    /// Of five bits each; the first one has four.
+    const DIGITS: u32 = 13;
+
+    /// The token that is shown so.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        if text.len() != Self::DIGITS as usize {
+            return None;
+        }
+        let mut bits = 0_u128;
+        for digit in text.bytes() {
+            let value = Self::ALPHABET.iter().position(|one| *one == digit)?;
+            bits = bits << 5 | value as u128;
+        }
+        u64::try_from(bits).ok().map(Self)
+    }
+}
+
+impl fmt::Display for TokenId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (0..Self::DIGITS).rev().try_for_each(|place| {
+            let digit = (self.0 >> (5 * place)) & 31;
+            fmt::Write::write_char(f, char::from(Self::ALPHABET[digit as usize]))
+        })
+    }
+}
+
 number! {
     /// The number of a command within its session, from 1.
     Sequence(u64)

@@ -43,6 +43,7 @@
 //! * [`mindspore`]: the schedulers of MindSpore's clusters.
 //! * [`mars`]: sessions, graphs of tensors and frames and of their chunks, mutable tileables.
 //! * [`kv`], [`session`], [`member`]: keys, remembered replies, nodes and the change among them.
+//! * [`token`]: what bearers of tokens may call as.
 //! * [`level`]: which commands all members understand: one row for each.
 //! * [`snapshot`]: a state as records. [`restore`]: a saved state as the first of a new cluster. [`limits`]: every
 //!   bound. [`planted`]: bugs for builds that test the testers.
@@ -75,6 +76,7 @@ pub mod session;
 pub mod snapshot;
 pub mod state;
 pub mod task;
+pub mod token;
 pub mod wait;
 
 pub use command::{Answer, Command, Effect, Envelope, Reply, Scope, Stamp};

@@ -69,6 +69,21 @@ pub const INCREMENTS_REMEMBERED: usize = 16_384;
 /// Sets of tasks of one job that callers ask about at a time, and answers kept over all sets.
 pub const ALIVE_SETS_MAX: usize = 4_096;
 
+/// Tokens, those that have ended included: more than jobs of a year that are given one each month.
+pub const TOKENS_MAX: usize = 10_000;
+/// Longest life of a token, in milliseconds: 90 days.
+pub const TOKEN_LIFETIME_MS_MAX: u64 = 90 * 24 * 3600 * 1000;
+/// How long a token lives of which nobody says it, in milliseconds: a day.
+pub const TOKEN_DEFAULT_LIFETIME_MS: u64 = 24 * 3600 * 1000;
+/// Longest life of a token to join, in milliseconds: an hour. Whoever has it becomes a voter.
+pub const JOIN_TOKEN_LIFETIME_MS_MAX: u64 = 3600 * 1000;
+/// How long a token is kept after it has expired, in milliseconds: a day, for who asks what became of it.
+pub const TOKEN_KEPT_MS: u64 = 24 * 3600 * 1000;
+/// Bytes of who made or revoked a token.
+pub const TOKEN_BY_BYTES_MAX: usize = 128;
+/// Bytes of all texts of a token: two names of jobs or people, and who made and revoked it.
+pub const TOKEN_TEXT_BYTES_MAX: usize = 2 * JOB_NAME_CHARS_MAX + 2 * TOKEN_BY_BYTES_MAX;
+
 /// Nodes that have an id: far more than ever vote, since every learner costs the leader a stream.
 pub const NODES_MAX: usize = 64;
 

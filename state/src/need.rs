@@ -106,14 +106,15 @@ impl State {
             Command::Mars(mars::Command::Ask { scope, request, .. }) => {
                 of_job(scope.job, &|_| of_mars(request, encoded))
             }
-            // Notes are as many as jobs, and sessions and nodes have bounds of their own, in bytes.
+            // Notes are as many as jobs, and sessions, nodes and tokens have bounds of their own, in bytes.
             Command::Job(job::Command::Delete { .. } | job::Command::Note { .. })
             | Command::Ray(ray::Command::Lead { .. })
             | Command::Mindspore(mindspore::Command::Lead { .. })
             | Command::Mars(mars::Command::Lead { .. })
             | Command::Session(_)
             | Command::Member(_)
-            | Command::Level(_) => Need { job: None, purpose: Purpose::Nothing, bytes: 0 },
+            | Command::Level(_)
+            | Command::Token(_) => Need { job: None, purpose: Purpose::Nothing, bytes: 0 },
         }
     }
 }

@@ -10,6 +10,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::ids::{ServiceIncarnation, TaskVersion};
 use crate::job::record::Job;
 use crate::state::State;
+use crate::token::Tokens;
 use crate::{job, member, session};
 
 /// What becomes of the saved jobs in the new cluster.
@@ -33,6 +34,8 @@ impl State {
         // It follows the new cluster's membership from its first entry on.
         self.registry = member::Registry::default();
         self.drained = OrdSet::new();
+        // Whoever had one of the old cluster is to have none here, as its certificates are not believed either.
+        self.tokens = Tokens::default();
         if jobs == Jobs::Kept {
             return self;
         }

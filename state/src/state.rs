@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::command::{Effect, Reply};
 use crate::ids::{BarrierCounter, BarrierName, DurationMs, JobId, Key, LogIndex, NodeId, TimeMs};
-use crate::{job, level, member, session};
+use crate::{job, level, member, session, token};
 
 /// What apply gives back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,14 +31,15 @@ pub struct State {
     pub(crate) notes: OrdMap<JobId, String>,
     /// Nodes that are to lead nothing and to have no clients, until the operator takes it back.
     pub(crate) drained: OrdSet<NodeId>,
+    pub(crate) tokens: token::Tokens,
 }
 
-/// An empty registry counts for nothing, nor does the first level, nor does it count that there are no notes and that
-/// no node is drained: so a state keeps the digest that it has for a program that knows none of these, and nodes of
+/// An empty registry counts for nothing, nor does the first level, nor does it count that there are no notes, no
+/// drained nodes and no tokens: so a state keeps the digest that it has for a program that knows none of these, and nodes of
 /// both agree.
 impl Hash for State {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        let Self { now_ms, jobs, sessions, members, registry, levels, notes, drained } = self;
+        let Self { now_ms, jobs, sessions, members, registry, levels, notes, drained, tokens } = self;
         (now_ms, jobs, sessions, members).hash(hasher);
         if *registry != member::Registry::default() {
             registry.hash(hasher);
@@ -51,6 +52,9 @@ impl Hash for State {
         }
         if !drained.is_empty() {
             drained.hash(hasher);
+        }
+        if *tokens != token::Tokens::default() {
+            tokens.hash(hasher);
         }
     }
 }

@@ -42,6 +42,7 @@ pub enum Topic {
     Domain(DomainId, JobId),
     Jobs,
     Members,
+    Tokens,
 }
 
 /// A domain whose waiting calls share one topic for each job.
@@ -106,6 +107,7 @@ impl Effect {
             Self::PollsChanged { job } => Some(Topic::Polls(*job)),
             Self::AliveAnswered { job } => Some(Topic::Alive(*job)),
             Self::MemberChanged => Some(Topic::Members),
+            Self::TokensChanged => Some(Topic::Tokens),
             Self::DomainChanged { domain, job } => Some(Topic::Domain(*domain, *job)),
         }
     }

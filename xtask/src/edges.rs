@@ -28,6 +28,7 @@ struct FrontEnd {
 
 /// What every front end may depend on. None of them sees raft.
 const FRONT_END_MAY: &[&str] = &[
+    "tripod-audit",
     "tripod-backoff",
     "tripod-dial",
     "tripod-gateway",
@@ -36,6 +37,7 @@ const FRONT_END_MAY: &[&str] = &[
     "tripod-proto",
     "tripod-state",
     "tripod-tls",
+    "tripod-token",
 ];
 
 /// Front ends that stand on a crate of their own which sees nothing of nodes: frames that others read as well, and how graphs
@@ -50,7 +52,7 @@ const FRONT_ENDS: &[FrontEnd] = &[
     FrontEnd { package: "tripod-echo", dev: &[] },
     FrontEnd { package: "tripod-mars", dev: &["tripod-ray"] },
     FrontEnd { package: "tripod-mindspore", dev: &[] },
-    FrontEnd { package: "tripod-native", dev: &["tripod-client"] },
+    FrontEnd { package: "tripod-native", dev: &["tripod-client", "tripod-identity"] },
     FrontEnd { package: "tripod-ray", dev: &[] },
     FrontEnd { package: "tripod-web", dev: &[] },
     FrontEnd { package: "tripod-xds", dev: &["tripod-coordination"] },
@@ -96,6 +98,12 @@ const OURS: &[Ours] = &[
         because: "how bytes are protected, and whom a certificate names, knows nothing of what they say",
     },
     Ours {
+        package: "tripod-token",
+        may: &["tripod-identity", "tripod-state"],
+        dev: &[],
+        because: "whether a token is believed follows from its text and the state alone",
+    },
+    Ours {
         package: "tripod-gate",
         may: &["tripod-identity"],
         // Its list of RPCs is compared with the messages.
@@ -122,7 +130,7 @@ const OURS: &[Ours] = &[
     },
     Ours {
         package: "tripod-port",
-        may: &["tripod-local", "tripod-proto", "tripod-tls"],
+        may: &["tripod-gate", "tripod-local", "tripod-proto", "tripod-tls"],
         // Both ends of a stream of calls are tried against each other.
         dev: &["tripod-calls"],
         because: "how connections are accepted and left is the same for every protocol, and for agents",
@@ -207,6 +215,7 @@ const OURS: &[Ours] = &[
         package: "tripod",
         may: &[
             "tripod-agent",
+            "tripod-audit",
             "tripod-backoff",
             "tripod-client",
             "tripod-dial",
@@ -220,6 +229,7 @@ const OURS: &[Ours] = &[
             "tripod-raft",
             "tripod-state",
             "tripod-tls",
+            "tripod-token",
             "tripod-worker",
         ],
         dev: &["tripod-processes"],

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tripod_state::barrier::Command as Barrier;
 use tripod_state::ids::{
     BarrierCounter, BarrierName, ChangeId, ClientId, DurationMs, FeatureLevel, Incarnation, JobId, NodeId,
-    Sequence, ServiceIncarnation, SessionId, TaskId, TimeMs,
+    Sequence, ServiceIncarnation, SessionId, TaskId, TimeMs, TokenId,
 };
 use tripod_state::job::{Command as Job, Group, Listener, Poll, Spec};
 use tripod_state::kv::Command as Kv;
@@ -16,6 +16,7 @@ use tripod_state::member::{Addresses, Change, Command as Member, Ending};
 use tripod_state::runtime::{BarrierId, Command as Runtime};
 use tripod_state::session::{Command as Session, Owner};
 use tripod_state::task::{Command as Task, End, How, Protocol};
+use tripod_state::token::{self, Bearer, Command as Token, SecretHash};
 use tripod_state::{Command, Envelope, Scope, Stamp};
 
 /// A name, which is that of the table of levels with what tells several samples apart, and the command.
@@ -112,10 +113,25 @@ pub(crate) fn level_11() -> Vec<Sample> {
     let signalled = How::Signalled { signal: 11, core_dumped, out_of_memory };
     let end = |how| End { how, at: TimeMs(1_700_000_000_000), tail: tail.clone() };
     let ended = |how| plain(Command::Task(Task::Ended { scope: SCOPE, task, incarnation, end: end(how) }));
-    vec![
+    let mut all = vec![
         ("task/ended", ended(How::Exited { code: -1 })),
         ("task/ended signalled", ended(signalled)),
         ("task/ended launcher", ended(How::LauncherEnded)),
+    ];
+    all.extend(tokens().map(|(name, command)| (name, plain(Command::Token(command)))));
+    all
+}
+
+fn tokens() -> [(&'static str, Token); 4] {
+    let (token, hash, by) = (TokenId(u64::MAX), SecretHash([0xa5; 32]), || "ops@host".to_owned());
+    let (job, task, name) = (Some("train".into()), Some(TaskId(3)), "alice".to_owned());
+    let bearer = Bearer { kind: token::Kind::Task, job, task, name: name.clone() };
+    let lifetime_ms = DurationMs(60_000);
+    [
+        ("token/create", Token::Create { token, hash, bearer, lifetime_ms, by: by() }),
+        ("token/bootstrap", Token::Bootstrap { token, hash, name, lifetime_ms, by: by() }),
+        ("token/revoke", Token::Revoke { token, by: by() }),
+        ("token/use", Token::Use { token }),
     ]
 }
 

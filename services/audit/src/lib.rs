@@ -10,8 +10,9 @@
 //!
 //! # What this crate does not know
 //!
-//! * What is worth a line, and who waits for it. No clock: the time is said with each record.
-//! * Threads. [`Log::append`] writes, [`Log::sync`] makes it durable; both belong on no worker of a runtime.
+//! * What is worth a line, and whose call is refused without one.
+//! * [`Log`] knows no clock and no threads: [`Log::append`] writes, [`Log::sync`] makes it durable; both belong on no worker of a
+//!   runtime. An [`Auditor`] has a thread for them.
 //!
 //! # Invariants
 //!
@@ -27,14 +28,17 @@
 //! | `line` | a line with its number and the hash of the one before |
 //! | `log` | the files |
 //! | `names` | which file is which |
+//! | `auditor` | who writes lines while a process runs, and for how long a call waits for its own |
 //! | `verify` | whether lines follow from each other |
 
+mod auditor;
 mod line;
 mod log;
 mod names;
 mod record;
 mod verify;
 
+pub use auditor::{Auditor, Complain, PATIENCE, Sinks, Unwritten, lost};
 pub use line::{Hash, LINE_BYTES_MAX};
 pub use log::{Limits, Log, OpenError};
 pub use names::files;

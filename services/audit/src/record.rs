@@ -74,6 +74,8 @@ pub enum Outcome {
     Failed,
     /// Nobody knows.
     Unknown,
+    /// It begins; what became of it is said by a line behind this one.
+    Begun,
 }
 
 /// What happened to a process or its settings.

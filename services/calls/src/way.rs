@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use http::{Request, Response};
+use http::{HeaderValue, Request, Response, header};
 use tonic::body::Body;
 use tonic::codegen::Service;
 use tonic::transport::Channel;
@@ -25,13 +25,27 @@ type BoxError = Box<dyn Error + Send + Sync>;
 pub struct Way {
     channel: Channel,
     stream: Option<CallStream>,
+    bearer: Option<HeaderValue>,
 }
 
 impl Way {
     /// Over this connection, by this stream.
     #[must_use]
     pub fn new(channel: Channel, stream: Option<CallStream>) -> Self {
-        Self { channel, stream }
+        Self { channel, stream, bearer: None }
+    }
+
+    /// The same, on which each call says who makes it: the value of `authorization`. Whoever gives one knows that the connection is
+    /// protected, and whose it is.
+    #[must_use]
+    pub fn bearing(self, bearer: Option<HeaderValue>) -> Self {
+        Self { bearer, ..self }
+    }
+
+    /// The same without a stream: for a method that answers by a stream of messages.
+    #[must_use]
+    pub fn apart(self) -> Self {
+        Self { stream: None, ..self }
     }
 
     /// The connection.
@@ -53,7 +67,10 @@ impl Service<Request<Body>> for Way {
         self.channel.poll_ready(context).map_err(Into::into)
     }
 
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        if let Some(bearer) = &self.bearer {
+            request.headers_mut().insert(header::AUTHORIZATION, bearer.clone());
+        }
         let Some(stream) = self.stream.clone() else {
             let answer = self.channel.call(request);
             return Box::pin(async move { Ok(answer.await?) });

@@ -7,6 +7,7 @@ use tokio::time::{Instant, timeout_at};
 use tonic::Status;
 use tripod_calls::Way;
 
+use crate::bearer;
 use crate::call::{Caller, Repeat};
 use crate::client::Client;
 use crate::config::Config;
@@ -66,7 +67,11 @@ impl Client {
             let channel = timeout_at(deadline, node.channel()).await;
             let channel = channel.map_err(|_| late(Phase::Connect, "no connection"))??;
             let request = wire::StatusRequest { digest };
-            let answer = timeout_at(deadline, ClusterClient::new(channel).status(request)).await;
+            let answer = timeout_at(
+                deadline,
+                ClusterClient::new(Way::new(channel, None).bearing(bearer::shown())).status(request),
+            )
+            .await;
             answer.map_err(|_| late(Phase::Call, "no answer"))?.map_err(|status| {
                 node.disconnect();
                 attempt_of(&node.address, &status)

@@ -9,6 +9,7 @@ use tonic::transport::{Channel, Endpoint};
 use tripod_calls::Way;
 use tripod_proto::code::Code;
 
+use crate::bearer;
 use crate::error::{Attempt, Phase};
 use crate::link::Link;
 
@@ -63,10 +64,10 @@ impl Node {
     pub(crate) async fn way(&self) -> Result<Way, Attempt> {
         let channel = self.channel().await?;
         if !self.by_streams {
-            return Ok(Way::new(channel, None));
+            return Ok(Way::new(channel, None).bearing(bearer::shown()));
         }
         let way = self.link.lock().as_mut().map(Link::way);
-        Ok(way.unwrap_or_else(|| Way::new(channel, None)))
+        Ok(way.unwrap_or_else(|| Way::new(channel, None)).bearing(bearer::shown()))
     }
 
     /// Forgets the connection.

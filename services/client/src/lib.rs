@@ -26,10 +26,12 @@
 //! | `call` | the loop over nodes with back-off |
 //! | `session` | stamps and the acknowledged floor |
 //! | `stamped` | writes that take effect once |
-//! | `kv`, `jobs`, `cluster`, `levels`, `mars`, `mindspore`, `snapshots` | the calls |
+//! | `kv`, `jobs`, `cluster`, `levels`, `mars`, `mindspore`, `snapshots`, `tokens` | the calls |
+//! | `bearer` | the token that calls show |
 //! | `scheduler` | the calls of workers, drivers and object stores |
 //! | `error` | what can go wrong, by who can act |
 
+mod bearer;
 mod call;
 mod client;
 mod cluster;
@@ -47,7 +49,9 @@ mod scheduler;
 mod session;
 mod snapshots;
 mod stamped;
+mod tokens;
 
+pub use bearer::bear;
 pub use client::Client;
 pub use cluster::NodeAnswer;
 pub use config::Config;

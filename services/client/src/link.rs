@@ -3,6 +3,8 @@
 use tonic::transport::Channel;
 use tripod_calls::{CallStream, Hello, Reason, Way};
 
+use crate::bearer;
+
 /// Streams of one connection that ended before the node had granted anything. After so many it is not asked again.
 const USELESS_MAX: u32 = 3;
 
@@ -46,7 +48,10 @@ impl Link {
                 None
             }
             Calls::Due => {
-                let opened = CallStream::open(self.channel(), &Hello::default());
+                let opened = CallStream::open(
+                    Way::new(self.channel(), None).bearing(bearer::shown()),
+                    &Hello::default(),
+                );
                 self.calls = opened.map_or(Calls::Single, Calls::Streamed);
                 None
             }

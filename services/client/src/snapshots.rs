@@ -36,7 +36,7 @@ impl Client {
     pub async fn save_snapshot(&self, local: bool) -> Result<Download, Error> {
         let begun = Instant::now();
         let save = move |way: Way| async move {
-            SnapshotsClient::new(way.channel()).save(wire::SaveRequest { local }).await
+            SnapshotsClient::new(way.apart()).save(wire::SaveRequest { local }).await
         };
         let mut parts = self.caller().call(WHAT, Repeat::Freely, save).await?;
         match next(&mut parts).await.map_err(|cause| broken(0, begun, cause))? {

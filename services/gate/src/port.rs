@@ -54,6 +54,7 @@ impl Port {
             | Rpc::TensorflowCoordinationService(_)
             | Rpc::TensorflowEagerService(_)
             | Rpc::TensorflowWorkerService(_)
+            | Rpc::Tokens(_)
             | Rpc::XlaCoordinationService(_)
             | Rpc::XlaDistributedRuntimeService(_) => matches!(self, Self::Client),
             // A node has the values of failures.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tripod_local::ConnectionLimits;
 use tripod_port::MemoryLimits;
+use tripod_raft::StateLimits;
 use tripod_state::ids::DurationMs;
 
 /// The gateway's own patience and bounds. What a job decides (heartbeat and barrier time-outs) is in
@@ -23,6 +24,8 @@ pub struct Options {
     pub memory: MemoryLimits,
     /// Whether other machines can use a port of this node in plain text, as it was told. It is only said to whoever asks.
     pub insecure: bool,
+    /// What the state may take while this node leads, as its node was told: shown beside what it takes.
+    pub state: StateLimits,
 }
 
 impl Default for Options {
@@ -34,6 +37,7 @@ impl Default for Options {
             connections: ConnectionLimits::none(),
             memory: MemoryLimits::none(),
             insecure: false,
+            state: StateLimits::default(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod member;
 pub(crate) mod mindspore;
+pub(crate) mod token;
 
 use rand::RngExt as _;
 use tonic::Status;

@@ -5,6 +5,7 @@ pub(crate) mod level;
 pub(crate) mod measured;
 pub(crate) mod member;
 pub(crate) mod mindspore;
+pub(crate) mod token;
 
 use tonic::Status as Refusal;
 use tripod_gateway::{Comparisons, DiskStatus, MemberStatus, Role, Status};

@@ -2,6 +2,7 @@
 
 use tokio::sync::watch;
 use tonic::service::Routes;
+use tripod_audit::Auditor;
 use tripod_gateway::{FrontEnd, Gateway, JobBinding, PortKind};
 use tripod_port::{Direct, Manner};
 
@@ -14,6 +15,7 @@ pub struct Native {
     gateway: Gateway,
     job_ports: watch::Receiver<JobPorts>,
     backups: watch::Receiver<Option<Backups>>,
+    auditor: Auditor,
 }
 
 impl Native {
@@ -25,7 +27,13 @@ impl Native {
         job_ports: watch::Receiver<JobPorts>,
         backups: watch::Receiver<Option<Backups>>,
     ) -> Self {
-        Self { gateway, job_ports, backups }
+        Self { gateway, job_ports, backups, auditor: Auditor::default() }
+    }
+
+    /// The same, whose calls that change who takes part, the level or tokens, or end a job, are written down there.
+    #[must_use]
+    pub fn audited_by(self, auditor: Auditor) -> Self {
+        Self { auditor, ..self }
     }
 
     /// One whose node has no job ports and makes no backups: for tests and simulations.
@@ -45,7 +53,8 @@ impl FrontEnd for Native {
     }
 
     fn add_to(&self, routes: Routes, _binding: &JobBinding) -> Routes {
-        add_to(routes, &self.gateway, &self.job_ports, &self.backups)
+        let told = (&self.job_ports, &self.backups);
+        add_to(routes, &self.gateway, told, &self.auditor)
     }
 
     fn direct(&self, _binding: &JobBinding) -> Vec<Direct> {

@@ -16,6 +16,7 @@
 //! | module | what |
 //! |---|---|
 //! | `service` | the services |
+//! | `audited` | calls of which a line is written |
 //! | `backups` | what the binary tells about the backups of its node |
 //! | `decode` | requests to commands, bounded |
 //! | `encode` | answers to messages |
@@ -27,6 +28,7 @@
 //! | `status` | faults and outages to codes and reasons |
 //! | `text` | faults in words |
 
+mod audited;
 mod backups;
 mod decode;
 mod encode;

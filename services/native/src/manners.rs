@@ -4,7 +4,7 @@ use tonic_health::pb::health_server as health;
 use tripod_port::{Ending, Manner, Method, MethodKind};
 use tripod_proto::tripod::v1::{
     cluster_server, jobs_server, kv_server, levels_server, mindspore_server, sessions_server,
-    snapshots_server,
+    snapshots_server, tokens_server,
 };
 
 /// Of all services of the front end.
@@ -19,6 +19,7 @@ pub const MANNERS: &[Manner] = &[
     Manner::own(jobs_server::SERVICE_NAME, &[]),
     Manner::own(sessions_server::SERVICE_NAME, &[]),
     Manner::own(snapshots_server::SERVICE_NAME, &[Method::new("Save", Ending::Own).streaming()]),
+    Manner::own(tokens_server::SERVICE_NAME, &[]),
     Manner::own(kv_server::SERVICE_NAME, &[Method::new("Put", Ending::Own).with_value()]),
     Manner {
         service: health::SERVICE_NAME,

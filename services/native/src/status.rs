@@ -3,6 +3,7 @@
 pub(crate) mod level;
 pub(crate) mod member;
 pub(crate) mod mindspore;
+pub(crate) mod token;
 
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Status};
@@ -18,7 +19,7 @@ pub(crate) const SILENT: &str = "task-silent";
 pub(crate) const ENDED: &str = "task-ended";
 
 /// Metadata key of the reason word. Clients decide by it, not by texts.
-const REASON: &str = "tripod-reason";
+pub(crate) const REASON: &str = "tripod-reason";
 
 /// The answer in a reply, or the refusal as a status.
 pub(crate) fn answer(outcome: Result<Reply, Outage>) -> Result<Answer, Status> {
@@ -87,6 +88,13 @@ pub(crate) fn unexpected(answer: &Answer) -> Status {
     Status::internal("the answer does not belong to the command; please report this")
 }
 
+/// No sink of the audit log has taken the line of a call, and calls must not go on without.
+pub(crate) fn audit_required() -> Status {
+    let text = "T1537 audit-required: the call was not executed, as nothing has written it down within 100 ms, and this node has \
+                --audit required; see `journalctl -u tripod | grep T1536`, or ask another node";
+    with_reason(Code::Unavailable, "audit-required", text.to_owned())
+}
+
 fn with_reason(code: Code, reason: &'static str, text: String) -> Status {
     let mut status = Status::new(code, text);
     status.metadata_mut().insert(REASON, MetadataValue::from_static(reason));
@@ -151,6 +159,7 @@ pub(crate) fn reason(fault: &Fault) -> &'static str {
         Fault::Level(refusal) => level::reason(refusal),
         Fault::Ray(_) => "scheduler",
         Fault::Mindspore(refusal) => mindspore::reason(refusal),
+        Fault::Token(refusal) => token::reason(refusal),
         #[allow(unreachable_patterns, reason = "a fault that is new needs no word here")]
         other => other.class().word(),
     }

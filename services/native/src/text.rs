@@ -4,6 +4,7 @@
 pub(crate) mod level;
 pub(crate) mod member;
 pub(crate) mod mindspore;
+pub(crate) mod token;
 
 use tripod_state::Fault;
 
@@ -22,6 +23,7 @@ pub(crate) fn of(fault: &Fault) -> String {
         Fault::Member(refusal) => member::of_refusal(refusal),
         Fault::Level(refusal) => level::of_refusal(refusal),
         Fault::Mindspore(refusal) => mindspore::of_refusal(refusal, "JOB"),
+        Fault::Token(refusal) => token::of_refusal(refusal),
         other => other.text(),
     }
 }

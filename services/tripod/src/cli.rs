@@ -58,6 +58,11 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "DIR")]
     tls_dir: Option<PathBuf>,
 
+    /// File of a token by which this command says whose it is, for its user only; shown to nodes over TLS, so --tls-dir is
+    /// needed, too (`tripod auth --help`)
+    #[arg(long, global = true, env = "TRIPOD_TOKEN_FILE", value_name = "FILE")]
+    pub(crate) token_file: Option<std::path::PathBuf>,
+
     /// How data is printed
     #[arg(short, long, global = true, value_enum, default_value_t = Format::Table)]
     pub(crate) output: Format,
@@ -173,6 +178,12 @@ pub(crate) enum Command {
     /// Make certificates for a cluster that uses TLS, and look at them
     #[command(subcommand)]
     Pki(cmd::pki::PkiCommand),
+    /// Make, list and revoke tokens, for callers without a certificate
+    #[command(subcommand)]
+    Auth(cmd::auth::AuthCommand),
+    /// Read and verify the audit log of a node
+    #[command(subcommand)]
+    Audit(cmd::audit::AuditCommand),
     /// Look whether this machine is fit for a node, before one is started
     Preflight(Box<cmd::preflight::PreflightArgs>),
     /// List the metrics that a node exports
@@ -215,12 +226,16 @@ impl Command {
                     | Self::Repair(_)
                     | Self::Doctor(_)
                     | Self::Pki(_)
+                    | Self::Auth(_)
                     | Self::Preflight(_)
             )
     }
 
     /// Whether it makes calls of the cluster that `--endpoints` names, and ends. (`status` explains itself what it finds.)
     pub(crate) fn asks_the_cluster(&self) -> bool {
+        if let Self::Auth(command) = self {
+            return command.asks_the_cluster();
+        }
         matches!(
             self,
             Self::Job(_)

@@ -16,6 +16,7 @@ const OTHERS: &[&str] = &[
     "TRIPOD_JOB",
     "TRIPOD_TASKS",
     "TRIPOD_TASK_ID",
+    "TRIPOD_TOKEN_FILE",
     // Of the Python package.
     "TRIPOD_NODE_IP",
     "TRIPOD_TRACEBACK",

@@ -1,6 +1,7 @@
 //! Logs go to standard error. `TRIPOD_LOG` says how much of what, in words that need no knowledge of our
 //! crates.
 
+mod audited;
 mod coded;
 
 use std::io;
@@ -9,9 +10,11 @@ use clap::ValueEnum;
 use tracing::Subscriber;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::{MakeWriter, format};
+use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tripod_proto::code::Code;
 
+pub(crate) use audited::audit;
 pub(crate) use coded::number;
 use coded::{Coded, Ending};
 
@@ -51,7 +54,8 @@ pub(crate) fn start(is_a_service: bool, format: LogFormat) {
         Ok(filter) => (filter, None),
         Err(error) => (EnvFilter::new(base), Some(error)),
     };
-    subscriber(filter, format, io::stderr, output::wants_colours(&io::stderr())).init();
+    let lines = subscriber(filter, format, io::stderr, output::wants_colours(&io::stderr()));
+    lines.with(audited::Audited).init();
     if let Some(error) = complaint {
         let code = number(Code::ValueIllegal);
         tracing::warn!(code, %error, asked, "TRIPOD_LOG is not understood, and left aside; see `tripod --help`");

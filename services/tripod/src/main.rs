@@ -27,6 +27,7 @@
 //! | `operator` | who gives a command |
 //! | `output`, `failure`, `logging` | printing, exit codes, logs |
 //! | `usage` | what is told of a line that is wrong |
+//! | `bootstrap` | how a node is asked for the first operator's token |
 //! | `pki` | certificates, for clusters without an issuer of their own |
 //! | `plain_text` | ports that other machines could reach in plain text |
 //! | `pages` | what error codes mean, `docs/errors` |
@@ -38,6 +39,7 @@
 
 mod args;
 mod backups;
+mod bootstrap;
 mod child;
 mod cli;
 mod cmd;

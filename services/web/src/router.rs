@@ -9,11 +9,12 @@ use axum::{Json, Router};
 use tripod_gateway::{Check, Gateway, Readiness};
 use tripod_tls::Tls;
 
-use crate::metrics;
+use crate::metrics::{self, SnapshotsSeen};
+use crate::ui::{self, Page};
 use crate::view::View;
 
-/// What is served, and what for.
-const PATHS: [(&str, &str); 5] = [
+/// What is served for programs, and what for.
+pub(crate) const PATHS: [(&str, &str); 5] = [
     ("/livez", "whether the process runs its requests"),
     ("/readyz", "whether the node serves; 503 with the reason if it does not"),
     ("/readyz?verbose", "the same, check by check"),
@@ -21,23 +22,40 @@ const PATHS: [(&str, &str); 5] = [
     ("/metrics", "metrics, as Prometheus reads them"),
 ];
 
-/// All paths, without a port: for `tripod-fuzz`, besides [`crate::serve`].
-pub fn router(gateway: Gateway) -> Router {
-    router_with(gateway, None)
+/// What a port answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parts {
+    /// Health, status and metrics, and the page for people.
+    All,
+    /// The first without the page.
+    WithoutPage,
+    /// The page alone, which leads to nothing else.
+    PageOnly,
 }
 
-/// The same for a node with these certificates.
-pub(crate) fn router_with(gateway: Gateway, tls: Option<Tls>) -> Router {
-    Router::new()
-        .route("/", get(index))
+/// All paths, without a port: for `tripod-fuzz`, besides [`crate::serve`].
+pub fn router(gateway: Gateway) -> Router {
+    let page = Page::new(gateway.clone(), 0);
+    router_with(gateway, None, Parts::All, page)
+}
+
+/// The same for a node with these certificates, as far as `parts` goes.
+pub(crate) fn router_with(gateway: Gateway, tls: Option<Tls>, parts: Parts, page: Page) -> Router {
+    let seen = SnapshotsSeen::default();
+    let programs = Router::new()
         .route("/livez", get(livez))
         .route("/readyz", get(readyz))
         .route("/status", get(status))
-        .route("/metrics", get(move |gateway| metrics(gateway, tls.clone())))
-        .with_state(gateway)
+        .route("/metrics", get(move |gateway| metrics(gateway, seen.clone(), tls.clone())))
+        .with_state(gateway);
+    match parts {
+        Parts::All => programs.merge(ui::routes(page)),
+        Parts::WithoutPage => programs.route("/", get(index)),
+        Parts::PageOnly => ui::routes(page),
+    }
 }
 
-/// What a browser is shown that was given the address alone.
+/// What a browser is shown that was given the address alone, of a node without a page.
 async fn index() -> Html<String> {
     let line = |(path, what): &(&str, &str)| format!("<li><a href=\"{path}\">{path}</a>: {what}</li>\n");
     let paths: String = PATHS.iter().map(line).collect();
@@ -84,6 +102,6 @@ async fn status(State(gateway): State<Gateway>) -> Json<View> {
     Json(View::of(&gateway.admin().status(), gateway.waiting_calls(), gateway.is_insecure()))
 }
 
-async fn metrics(State(gateway): State<Gateway>, tls: Option<Tls>) -> impl IntoResponse {
-    ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], metrics::page(&gateway, tls).await)
+async fn metrics(State(gateway): State<Gateway>, seen: SnapshotsSeen, tls: Option<Tls>) -> impl IntoResponse {
+    ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], metrics::page(&gateway, &seen, tls).await)
 }

@@ -41,9 +41,12 @@ async fn a_node_with_a_leader_is_live_ready_and_tells_its_status() {
 async fn n33_a_browser_is_shown_paths_that_are_served() {
     let (gateway, _backend) = Gateway::in_memory();
     let address = serve(gateway).await;
-    let (head, body) = get(&address, "/").await;
+    assert_eq!(get(&address, "/").await.0, "HTTP/1.1 307 Temporary Redirect");
+    let (head, body) = get(&address, "/ui/").await;
     assert_eq!(head, "HTTP/1.1 200 OK");
-    let paths: Vec<&str> = body.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    let (_, programs) = body.split_once("<footer>").expect("a list of what programs read");
+    let paths = programs.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next());
+    let paths: Vec<&str> = paths.collect();
     assert_eq!(paths, ["/livez", "/readyz", "/readyz?verbose", "/status", "/metrics"]);
     for path in paths {
         assert_eq!(get(&address, path).await.0, "HTTP/1.1 200 OK", "{path}");

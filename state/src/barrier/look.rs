@@ -2,7 +2,7 @@
 
 use crate::barrier::REGISTER_BARRIER;
 use crate::barrier::instance::Barrier;
-use crate::barrier::report::{Party, Report, What};
+use crate::barrier::report::{Gathering, Party, Report, What};
 use crate::command::Scope;
 use crate::fault::Fault;
 use crate::ids::BarrierName;
@@ -42,7 +42,32 @@ impl State {
     }
 }
 
+impl State {
+    /// Who has come to each open barrier of a job, all of them, at `limit` places at most. It costs as much as the barriers
+    /// have members.
+    ///
+    /// # Errors
+    /// The scope's faults.
+    pub fn gatherings(&self, scope: Scope, limit: usize) -> Result<Vec<Gathering>, Fault> {
+        let job = self.jobs.scoped(scope)?;
+        let called = job.open_barriers().map(|(name, barrier)| job.gathering_at(name, barrier));
+        let of_runtime = job.runtime_reports().map(|report| Gathering {
+            arrived: report.arrived.first.clone(),
+            missing: report.missing.first.clone(),
+            report,
+        });
+        Ok(called.chain(of_runtime).take(limit).collect())
+    }
+}
+
 impl Job {
+    fn gathering_at(&self, name: &BarrierName, barrier: &Barrier) -> Gathering {
+        let came = &barrier.current.arrived;
+        let members = barrier.members.as_ref().into_iter().flat_map(|members| members.iter());
+        let (arrived, missing) = members.partition(|task| came.contains_key(task));
+        Gathering { report: self.report_of(name, barrier), arrived, missing }
+    }
+
     fn open_barriers(&self) -> impl Iterator<Item = (&BarrierName, &Barrier)> {
         let open = self.barriers.open().iter();
         open.map(|name| (name, self.barriers.get(name).expect("open barriers are known")))

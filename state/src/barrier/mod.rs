@@ -17,7 +17,7 @@ use crate::command::Scope;
 use crate::ids::{BarrierCounter, BarrierName, JobId, TaskId};
 
 pub(crate) use arrive::{Arrival, Arrived};
-pub use report::{Failure, Party, Report, What};
+pub use report::{Failure, Gathering, Party, Report, What};
 
 /// The barrier that every registration passes.
 pub const REGISTER_BARRIER: &str = "[Init]Wait_for_all_tasks_to_register";

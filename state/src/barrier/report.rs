@@ -48,6 +48,15 @@ pub struct Party {
     pub first: Vec<TaskId>,
 }
 
+/// An open barrier with everybody who has come and everybody who has not, both in ascending order; of the runtime of older
+/// clients only those whom the report names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gathering {
+    pub report: Report,
+    pub arrived: Vec<TaskId>,
+    pub missing: Vec<TaskId>,
+}
+
 /// The end of an instance that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Failure {

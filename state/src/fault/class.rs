@@ -1,7 +1,7 @@
 //! What kind of refusal a fault is, for protocols that have no code of their own for it.
 
 use crate::fault::{BarrierFault, Fault};
-use crate::{level, mars, member, mindspore, ray, runtime};
+use crate::{level, mars, member, mindspore, ray, runtime, token};
 
 /// A kind of refusal, by what the caller can do about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,6 +99,7 @@ impl Fault {
             Self::Ray(refusal) => refusal.class(),
             Self::Mindspore(refusal) => refusal.class(),
             Self::Mars(refusal) => refusal.class(),
+            Self::Token(refusal) => refusal.class(),
         }
     }
 }
@@ -206,6 +207,17 @@ impl mars::Refusal {
             | Self::TooFewReferences { .. }
             | Self::MutableDiffers { .. }
             | Self::MutableState { .. } => Class::FailedPrecondition,
+        }
+    }
+}
+
+impl token::Refusal {
+    fn class(&self) -> Class {
+        match self {
+            Self::Unknown { .. } => Class::NotFound,
+            Self::Taken { .. } => Class::AlreadyExists,
+            Self::Invalid { .. } => Class::InvalidArgument,
+            Self::Ended { .. } | Self::Bootstrapped { .. } => Class::FailedPrecondition,
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::ids::{
     BarrierCounter, BarrierName, Incarnation, JobName, Key, ServiceIncarnation, TaskId, TaskVersion,
 };
 use crate::runtime::Refusal;
-use crate::{level, mars, member, mindspore, ray};
+use crate::{level, mars, member, mindspore, ray, token};
 
 pub use class::Class;
 
@@ -151,6 +151,9 @@ pub enum Fault {
 
     /// Something about sessions, graphs and what they hold was refused.
     Mars(mars::Refusal),
+
+    /// Something about tokens was refused.
+    Token(token::Refusal),
 }
 
 /// How many faults may be nested in one. A chain of errors that each cite the one before must not

@@ -114,6 +114,7 @@ impl Fault {
             Self::Ray(_) => "the job's scheduler refused".to_owned(),
             Self::Mindspore(refusal) => refusal.text(),
             Self::Mars(refusal) => refusal.text(),
+            Self::Token(refusal) => refusal.text(),
         }
     }
 }

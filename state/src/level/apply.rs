@@ -6,6 +6,7 @@ use crate::ids::{FeatureLevel, JobName};
 use crate::level::{Command, FIRST, Kind, Refusal, Rule};
 use crate::ray::Ray;
 use crate::state::State;
+use crate::token::Tokens;
 use crate::wait::DomainId;
 
 /// Jobs that a refusal names.
@@ -130,6 +131,11 @@ impl State {
                     self.sessions.close_owned();
                 }
                 self.jobs.forget_above(*to);
+                if *to < Kind::TOKEN_CREATE.needs {
+                    // Nobody who bears one is believed any more, as builds of that level believe none.
+                    self.tokens = Tokens::default();
+                    effects.push(Effect::TokensChanged);
+                }
                 if !Rule::RoomBesideWaiting.holds_at(*to) {
                     self.jobs.change_schedulers(Ray::keep_within_slots);
                 }

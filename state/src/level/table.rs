@@ -2,7 +2,7 @@
 
 use crate::command::Command;
 use crate::ids::FeatureLevel;
-use crate::{barrier, job, kv, level, mars, member, mindspore, ray, runtime, session, task};
+use crate::{barrier, job, kv, level, mars, member, mindspore, ray, runtime, session, task, token};
 
 /// A kind of command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -128,6 +128,11 @@ kinds! {
         "level/raise"              level 2  -      Self::Level(level::Command::Raise { .. }),
         "level/pin"                level 2  -      Self::Level(level::Command::Pin { .. }),
         "level/unpin"              level 2  -      Self::Level(level::Command::Unpin { .. }),
+        #[constant TOKEN_CREATE]
+        "token/create"             level 11 grows  Self::Token(token::Command::Create { .. }),
+        "token/bootstrap"          level 11 -      Self::Token(token::Command::Bootstrap { .. }),
+        "token/revoke"             level 11 -      Self::Token(token::Command::Revoke { .. }),
+        "token/use"                level 11 -      Self::Token(token::Command::Use { .. }),
     } else {
         // Of a kind of what is in them.
         Self::Ray(ray::Command::Ask { request, .. }) => request.row(),

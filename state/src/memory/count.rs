@@ -51,10 +51,11 @@ impl State {
         jobs.fold(self.sessions.recounted().saturating_add(self.bytes_around()), u64::saturating_add)
     }
 
-    /// What there are as many of as there are jobs and nodes, at most.
+    /// What there are as many of as there are jobs and nodes, at most, and tokens.
     fn bytes_around(&self) -> u64 {
         of_map::<NodeId, member::Addresses>(self.members.len())
             .saturating_add(of_set::<NodeId>(self.drained.len()))
+            .saturating_add(self.tokens.bytes())
             .saturating_add(of_map::<JobId, String>(self.notes.len()))
             .saturating_add((self.notes.len() * JOB_NOTE_BYTES_MAX) as u64)
     }

@@ -7,11 +7,11 @@ use imbl::OrdSet;
 use crate::barrier::instance::{Barrier, Instance};
 use crate::barrier::report::Failed;
 use crate::fault::Fault;
-use crate::ids::{Sequence, SessionId, TaskId, TimeMs};
+use crate::ids::{LogIndex, Sequence, SessionId, TaskId, TimeMs};
 use crate::job::domains::{self, SnapshotSection};
 use crate::job::record::{Job, Polls};
 use crate::level;
-use crate::level::Rule;
+use crate::level::{Kind, Rule};
 use crate::memory::Weighed;
 use crate::ray::Ray;
 use crate::ray::part::Head;
@@ -24,6 +24,7 @@ use crate::snapshot::record::{
 };
 use crate::state::State;
 use crate::task::record::{Life, Task};
+use crate::token::Tokens;
 
 impl State {
     /// The state that [`Self::records`] came from. Reads up to the end record.
@@ -94,6 +95,11 @@ impl<I: Iterator<Item = Record>> Reader<I> {
             last = self.next()?;
         }
         last = domains::restore(&mut state, SnapshotSection::BehindSessionOwners, last, &mut self)?;
+        if let Piece::Tokens { revision, tokens } = last {
+            self.check(state.level() >= Kind::TOKEN_CREATE.needs && revision.0 > 0)?;
+            state.tokens = self.tokens(revision, tokens)?;
+            last = self.next()?;
+        }
         if state.fits(state.level()).is_err() {
             return self.refuse("the end of a state that needs a higher level");
         }
@@ -102,6 +108,16 @@ impl<I: Iterator<Item = Record>> Reader<I> {
             None => Ok(state),
             Some(_) => self.refuse("behind the end"),
         }
+    }
+
+    fn tokens(&mut self, revision: LogIndex, count: u64) -> Result<Tokens, Malformed> {
+        let mut tokens = Tokens { revision, ..Tokens::default() };
+        for _ in 0..count {
+            let Piece::Token { id, token } = self.next()? else { return self.refuse("not a token") };
+            self.check(tokens.all.get_max().is_none_or(|(last, _)| *last < id))?;
+            tokens.all.insert(id, *token);
+        }
+        Ok(tokens)
     }
 
     fn session(&mut self, last_used: TimeMs, floor: Sequence, replies: u64) -> Result<Session, Malformed> {

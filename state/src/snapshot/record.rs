@@ -9,7 +9,7 @@ use crate::command::Reply;
 use crate::fault::Fault;
 use crate::ids::{
     BarrierCounter, BarrierName, CallId, DurationMs, FeatureLevel, Incarnation, JobId, JobName, JobSlot, Key,
-    LogIndex, NodeId, Sequence, ServiceIncarnation, SessionId, TaskId, TaskVersion, TimeMs,
+    LogIndex, NodeId, Sequence, ServiceIncarnation, SessionId, TaskId, TaskVersion, TimeMs, TokenId,
 };
 use crate::job::record::Latched;
 use crate::kv::increments::Increment;
@@ -20,7 +20,7 @@ use crate::runtime::record::Member;
 use crate::task::Protocol;
 use crate::task::alive::Answered;
 use crate::task::record::Poll;
-use crate::{barrier, job, mars, member, ray, runtime, session, task};
+use crate::{barrier, job, mars, member, ray, runtime, session, task, token};
 
 /// One record of a snapshot. Whoever stores it does not look inside.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ pub struct Record(pub(crate) Piece);
 /// The order is: the header; members; sessions, each with its replies; jobs, each with its tasks,
 /// barriers, groups, keys, increments and runtime; the registry of nodes; the level; notes of jobs;
 /// drained nodes; schedulers with their parts; whose sessions are; intervals, tasks that came back and processes; MindSpore clusters
-/// with their parts; sessions with theirs; ends of processes; the end. Every head tells how many records follow it.
+/// with their parts; sessions with theirs; ends of processes; tokens; the end. Every head tells how many records follow it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Piece {
     Header {
@@ -168,6 +168,16 @@ pub(crate) enum Piece {
         task: TaskId,
         incarnation: Incarnation,
         end: task::End,
+    },
+    /// Behind all jobs' domains, unless there never was a token. The tokens follow, by id.
+    Tokens {
+        /// The log index of the last change.
+        revision: LogIndex,
+        tokens: u64,
+    },
+    Token {
+        id: TokenId,
+        token: Box<token::Token>,
     },
 }
 

@@ -16,6 +16,7 @@ use crate::snapshot::record::{
 };
 use crate::state::State;
 use crate::task::record::{Life, Task};
+use crate::token::Tokens;
 
 impl State {
     /// Every record of this state, in order. Cloning a state is O(1), so this can run elsewhere
@@ -63,9 +64,17 @@ impl State {
             .chain(domains::records(&self.jobs, SnapshotSection::BeforeSessionOwners))
             .chain(owned)
             .chain(domains::records(&self.jobs, SnapshotSection::BehindSessionOwners))
+            .chain(tokens(&self.tokens))
             .chain(std::iter::once(Piece::End))
             .map(Record)
     }
+}
+
+fn tokens(tokens: &Tokens) -> impl Iterator<Item = Piece> + '_ {
+    let head = Piece::Tokens { revision: tokens.revision(), tokens: tokens.len() as u64 };
+    let each = tokens.iter().map(|(id, token)| Piece::Token { id, token: Box::new(token.clone()) });
+    let is_empty = *tokens == Tokens::default();
+    (!is_empty).then(|| std::iter::once(head).chain(each)).into_iter().flatten()
 }
 
 fn job_records(job: &Job) -> impl Iterator<Item = Piece> + '_ {

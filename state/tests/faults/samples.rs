@@ -6,12 +6,14 @@ use std::path::Path;
 
 use tripod_state::ids::{
     BarrierCounter, BarrierName, ChangeId, FeatureLevel, Incarnation, JobName, Key, NodeId, NodeName,
-    ServiceIncarnation, TaskId, TaskVersion, TimeMs,
+    ServiceIncarnation, TaskId, TaskVersion, TimeMs, TokenId,
 };
 use tripod_state::mindspore::cluster::ClusterState;
 use tripod_state::ray::ids::{FunctionName, ObjectId, OperationId, StoreId, WorkerId};
 use tripod_state::runtime::Call;
-use tripod_state::{Asked, BarrierFault, Fault, Leaving, level, mars, member, mindspore, ray, runtime};
+use tripod_state::{
+    Asked, BarrierFault, Fault, Leaving, level, mars, member, mindspore, ray, runtime, token,
+};
 
 /// Samples by pattern. The match has no wildcard: what has no sample does not compile.
 macro_rules! samples {
@@ -52,6 +54,7 @@ fn all() -> Vec<Fault> {
     all.extend(of_schedulers().into_iter().map(Fault::Ray));
     all.extend(of_clusters().into_iter().map(Fault::Mindspore));
     all.extend(of_sessions().into_iter().map(Fault::Mars));
+    all.extend(of_tokens().into_iter().map(Fault::Token));
     all
 }
 
@@ -427,4 +430,16 @@ samples! {
 
 fn node() -> NodeName {
     NodeName::from("srv-a")
+}
+
+samples! {
+    of_tokens() -> token::Refusal {
+        token::Refusal::Unknown { .. } => [token::Refusal::Unknown { token: TokenId(7) }],
+        token::Refusal::Taken { .. } => [token::Refusal::Taken { token: TokenId(7) }],
+        token::Refusal::Invalid { .. } => [
+            token::Refusal::Invalid { field: "lifetime".to_owned(), reason: "must be above 0".to_owned() },
+        ],
+        token::Refusal::Ended { .. } => [token::Refusal::Ended { token: TokenId(7) }],
+        token::Refusal::Bootstrapped { .. } => [token::Refusal::Bootstrapped { name: "alice".to_owned() }],
+    }
 }

@@ -5,6 +5,7 @@ mod mars;
 mod mindspore;
 mod scheduler;
 mod scheduler_steps;
+mod tokens;
 
 use proptest::prelude::*;
 use tripod_state::ids::{LogIndex, SessionId, Term, TimeMs};

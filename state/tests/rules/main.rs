@@ -13,3 +13,4 @@ mod sessions;
 mod slow_waiters;
 mod snapshots;
 mod support;
+mod tokens;

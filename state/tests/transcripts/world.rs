@@ -6,14 +6,14 @@ use std::fmt::Write as _;
 use bytes::Bytes;
 use tripod_state::ids::{
     BarrierCounter, BarrierName, ClientId, DurationMs, FeatureLevel, Incarnation, JobId, Key, LogIndex,
-    NodeId, Sequence, ServiceIncarnation, SessionId, TaskId, TaskVersion, Term, TimeMs,
+    NodeId, Sequence, ServiceIncarnation, SessionId, TaskId, TaskVersion, Term, TimeMs, TokenId,
 };
 use tripod_state::job::{Group, Listener, Poll, Spec};
 use tripod_state::ray::ids::OrderId;
 use tripod_state::task::Beat;
 use tripod_state::{
     Answer, ApplyContext, Command, Effect, Envelope, Scope, Stamp, State, Ticket, Topic, barrier, job, kv,
-    level, member, runtime, session, task,
+    level, member, runtime, session, task, token,
 };
 
 use crate::script::Line;
@@ -76,6 +76,7 @@ impl World {
             }
             "announce" => Command::Member(announce(line)),
             "level" => Command::Level(self.level(line)),
+            verb if verb.starts_with("token-") => Command::Token(token(line)),
             verb if verb.starts_with("ray-") => return self.ray(line),
             verb if verb.starts_with("topo-") || verb.starts_with("ps-") => return self.mindspore(line),
             verb if verb.starts_with("m-") => return self.mars(line),
@@ -253,6 +254,7 @@ impl World {
             "slots" => show::plain(&self.state.job_slots()),
             "members" => show::plain(&self.state.members()),
             "untold" => show::plain(&self.state.untold()),
+            "tokens?" => self.tokens(),
             verb if verb.starts_with("ray-") => {
                 return ray::look(self.state.ray(self.job)?, self.state.now_ms(), line);
             }
@@ -279,6 +281,21 @@ impl World {
             }
             verdict => show::plain(&verdict),
         })
+    }
+
+    /// What there is of tokens, but for hashes.
+    fn tokens(&self) -> String {
+        let mut said = format!("revision {}", self.state.tokens().revision());
+        for (id, token) in self.state.tokens().iter() {
+            let token::Token { bearer, uses_left, by, created, expires, revoked, .. } = token;
+            let holds = if token.holds_at(TimeMs(self.now)) { "holds" } else { "ended" };
+            let token::Bearer { kind, job, task, name } = bearer;
+            let of = (kind.word(), job, task, name);
+            let line =
+                format!("\n  {} {holds} {of:?} {uses_left:?} by {by} {created}..{expires} {revoked:?}", id.0);
+            said += &line;
+        }
+        said
     }
 
     fn scope(&self, line: &Line<'_>) -> Scope {
@@ -517,5 +534,30 @@ fn session_id(line: &Line<'_>, text: &str) -> SessionId {
     match text.strip_prefix('n') {
         Some(bits) => SessionId::of_node(line.number(bits)),
         None => SessionId::of_client(line.number(text)),
+    }
+}
+
+/// `token-create ID KIND`, `token-bootstrap ID NAME`, `token-revoke ID`, `token-use ID`. The secret's hash is a number.
+fn token(line: &Line<'_>) -> token::Command {
+    let id = TokenId(line.number(line.word(1)));
+    let hash = token::SecretHash([line.or("hash", 1); 32]);
+    let lifetime_ms = DurationMs(line.or("life", 60_000));
+    let by = line.option("by").unwrap_or("ops").to_owned();
+    match line.word(0) {
+        "token-create" => {
+            let bearer = token::Bearer {
+                kind: token::Kind::of_word(line.word(2)).unwrap_or_else(|| line.unknown()),
+                job: line.option("for").map(Into::into),
+                task: line.get("task").map(TaskId),
+                name: line.option("name").unwrap_or("").to_owned(),
+            };
+            token::Command::Create { token: id, hash, bearer, lifetime_ms, by }
+        }
+        "token-bootstrap" => {
+            token::Command::Bootstrap { token: id, hash, name: line.text(2), lifetime_ms, by }
+        }
+        "token-revoke" => token::Command::Revoke { token: id, by },
+        "token-use" => token::Command::Use { token: id },
+        _ => line.unknown(),
     }
 }

@@ -39,6 +39,7 @@ pub const fn row(rpc: Rpc) -> Row {
         Rpc::TensorflowCoordinationService(method) => coordination::tensorflow(method),
         Rpc::TensorflowEagerService(method) => coordination::eager(method),
         Rpc::TensorflowWorkerService(method) => coordination::worker(method),
+        Rpc::Tokens(method) => native::tokens(method),
         Rpc::XlaCoordinationService(method) => coordination::xla(method),
         Rpc::XlaDistributedRuntimeService(method) => coordination::runtime(method),
     }

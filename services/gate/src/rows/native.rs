@@ -4,6 +4,7 @@ use crate::check::Check;
 use crate::row::Row;
 use crate::rpc::{
     Agents, AggregatedDiscovery, Calls, Cluster, Health, Jobs, Kv, Levels, Mindspore, Sessions, Snapshots,
+    Tokens,
 };
 
 /// What changes the cluster.
@@ -55,6 +56,13 @@ pub(super) const fn levels(method: Levels) -> Row {
 pub(super) const fn snapshots(method: Snapshots) -> Row {
     match method {
         Snapshots::Save => OPERATORS,
+    }
+}
+
+/// Owners make, see and revoke those of their jobs: the service looks at what a token would prove.
+pub(super) const fn tokens(method: Tokens) -> Row {
+    match method {
+        Tokens::Create | Tokens::List | Tokens::Revoke => OWNERS,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use tokio::sync::watch;
 use tonic::{Request, Response, Status};
+use tripod_audit::{Auditor, Record};
 use tripod_gateway::{Consistency, Gateway};
 use tripod_proto::tripod::v1::cluster_server::Cluster;
 use tripod_proto::tripod::v1::{
@@ -13,12 +14,14 @@ use tripod_state::State;
 use tripod_state::ids::NodeId;
 
 use super::members;
+use crate::audited::{audited, call};
 use crate::{Backups, JobPorts, encode, status};
 
 pub(super) struct Service {
     gateway: Gateway,
     job_ports: watch::Receiver<JobPorts>,
     backups: watch::Receiver<Option<Backups>>,
+    auditor: Auditor,
 }
 
 impl Service {
@@ -26,8 +29,9 @@ impl Service {
         gateway: Gateway,
         job_ports: watch::Receiver<JobPorts>,
         backups: watch::Receiver<Option<Backups>>,
+        auditor: Auditor,
     ) -> Self {
-        Self { gateway, job_ports, backups }
+        Self { gateway, job_ports, backups, auditor }
     }
 
     /// The index of this node's state and the digest of exactly that state, a pair that can be compared with
@@ -65,13 +69,18 @@ impl Cluster for Service {
         &self,
         request: Request<TransferLeaderRequest>,
     ) -> Result<Response<TransferLeaderResponse>, Status> {
+        let record = call(request.extensions(), "Cluster/TransferLeader");
         let to = Some(request.into_inner().to).filter(|to| *to != 0).map(NodeId);
-        match self.gateway.admin().transfer_leadership(to).await {
-            Ok(()) => Ok(Response::new(TransferLeaderResponse {})),
-            Err(error) => Err(Status::failed_precondition(format!(
-                "leadership was not handed over: {error}; see who leads with `tripod status`"
-            ))),
-        }
+        let whom = to.map_or_else(|| "whoever is furthest".to_owned(), |to| format!("node {to}"));
+        let transfer = async {
+            match self.gateway.admin().transfer_leadership(to).await {
+                Ok(()) => Ok(Response::new(TransferLeaderResponse {})),
+                Err(error) => Err(Status::failed_precondition(format!(
+                    "leadership was not handed over: {error}; see who leads with `tripod status`"
+                ))),
+            }
+        };
+        audited(&self.auditor, Record { resource: whom.as_str().into(), ..record }, transfer).await
     }
 
     async fn list_members(
@@ -86,24 +95,49 @@ impl Cluster for Service {
         &self,
         request: Request<ChangeMembersRequest>,
     ) -> Result<Response<ChangeMembersResponse>, Status> {
-        members::change(&self.gateway, request.into_inner()).await.map(Response::new)
+        let record = call(request.extensions(), "Cluster/ChangeMembers");
+        let told = request.into_inner();
+        let resource = changed_by(&told);
+        let work = async { members::change(&self.gateway, told).await.map(Response::new) };
+        audited(&self.auditor, Record { resource: resource.as_str().into(), ..record }, work).await
     }
 
     async fn cancel_change(
         &self,
         request: Request<CancelChangeRequest>,
     ) -> Result<Response<CancelChangeResponse>, Status> {
-        members::cancel(&self.gateway, request.get_ref()).await.map(Response::new)
+        let record = call(request.extensions(), "Cluster/CancelChange");
+        let told = request.into_inner();
+        let resource = format!("change {}", told.change_id);
+        let work = async { members::cancel(&self.gateway, &told).await.map(Response::new) };
+        audited(&self.auditor, Record { resource: resource.as_str().into(), ..record }, work).await
     }
 
     async fn drain_node(
         &self,
         request: Request<DrainNodeRequest>,
     ) -> Result<Response<DrainNodeResponse>, Status> {
-        members::drain(&self.gateway, request.get_ref()).await.map(Response::new)
+        let record = call(request.extensions(), "Cluster/DrainNode");
+        let told = request.into_inner();
+        let resource =
+            format!("node {}: {}", told.node_id, if told.drained { "drained" } else { "undrained" });
+        let work = async { members::drain(&self.gateway, &told).await.map(Response::new) };
+        audited(&self.auditor, Record { resource: resource.as_str().into(), ..record }, work).await
     }
 
     async fn join(&self, request: Request<JoinRequest>) -> Result<Response<JoinResponse>, Status> {
-        members::join(&self.gateway, request.into_inner()).await.map(Response::new)
+        let record = call(request.extensions(), "Cluster/Join");
+        let told = request.into_inner();
+        let resource = format!("peer {}", told.peer_address);
+        let work = async { members::join(&self.gateway, told).await.map(Response::new) };
+        audited(&self.auditor, Record { resource: resource.as_str().into(), ..record }, work).await
     }
+}
+
+/// What is to change, and who says that.
+fn changed_by(request: &ChangeMembersRequest) -> String {
+    let ChangeMembersRequest { change, by, plan, .. } = request;
+    let change = change.as_ref().map_or_else(String::new, |change| format!("{change:?}"));
+    let plan = if *plan { " (plan only)" } else { "" };
+    format!("{change}{plan}, says {by}")
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use prost::Message as _;
 use tokio::time::timeout;
 use tonic::{Request, Response, Status};
+use tripod_audit::{Auditor, Record};
 use tripod_gateway::{Consistency, Gateway};
 use tripod_port::{CallContext, Short};
 use tripod_proto::tripod::v1::jobs_server::Jobs;
@@ -16,6 +17,7 @@ use tripod_proto::tripod::v1::{
 use tripod_state::ids::{Incarnation, JobId, TaskId};
 use tripod_state::{Answer, Command, Fault, State, job, task};
 
+use crate::audited::{audited, call};
 use crate::{decode, encode, resolve, status};
 
 /// Open barriers of a job that are shown: each one costs as much time as it has members, while the state is
@@ -31,11 +33,12 @@ const LEADER_PATIENCE: Duration = Duration::from_secs(1);
 
 pub(super) struct Service {
     gateway: Gateway,
+    auditor: Auditor,
 }
 
 impl Service {
-    pub(super) fn new(gateway: Gateway) -> Self {
-        Self { gateway }
+    pub(super) fn new(gateway: Gateway, auditor: Auditor) -> Self {
+        Self { gateway, auditor }
     }
 
     async fn submit(&self, command: job::Command) -> Result<Answer, Status> {
@@ -130,8 +133,14 @@ impl Jobs for Service {
         &self,
         request: Request<DeleteJobRequest>,
     ) -> Result<Response<DeleteJobResponse>, Status> {
-        self.submit(job::Command::Delete { name: request.into_inner().name }).await?;
-        Ok(Response::new(DeleteJobResponse {}))
+        let record = call(request.extensions(), "Jobs/Delete");
+        let name = request.into_inner().name;
+        let record = Record { job: name.as_str().into(), ..record };
+        let delete = async {
+            self.submit(job::Command::Delete { name }).await?;
+            Ok::<_, Status>(Response::new(DeleteJobResponse {}))
+        };
+        audited(&self.auditor, record, delete).await
     }
 
     async fn note(&self, request: Request<NoteJobRequest>) -> Result<Response<NoteJobResponse>, Status> {

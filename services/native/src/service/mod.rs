@@ -9,6 +9,7 @@ mod members;
 mod mindspore;
 mod sessions;
 mod snapshots;
+mod tokens;
 
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use tokio::sync::watch;
 use tonic::codec::CompressionEncoding;
 use tonic::service::Routes;
 use tonic_health::pb::health_server::HealthServer;
+use tripod_audit::Auditor;
 use tripod_gateway::Gateway;
 use tripod_port::Direct;
 use tripod_proto::tripod::v1::cluster_server::ClusterServer;
@@ -25,6 +27,7 @@ use tripod_proto::tripod::v1::levels_server::LevelsServer;
 use tripod_proto::tripod::v1::mindspore_server::MindsporeServer;
 use tripod_proto::tripod::v1::sessions_server::SessionsServer;
 use tripod_proto::tripod::v1::snapshots_server::SnapshotsServer;
+use tripod_proto::tripod::v1::tokens_server::TokensServer;
 
 use crate::{Backups, JobPorts, health};
 
@@ -37,18 +40,19 @@ const REQUEST_BYTES_MAX: usize = 66 << 20;
 pub(crate) fn add_to(
     routes: Routes,
     gateway: &Gateway,
-    job_ports: &watch::Receiver<JobPorts>,
-    backups: &watch::Receiver<Option<Backups>>,
+    (job_ports, backups): (&watch::Receiver<JobPorts>, &watch::Receiver<Option<Backups>>),
+    auditor: &Auditor,
 ) -> Routes {
-    let cluster = cluster::Service::new(gateway.clone(), job_ports.clone(), backups.clone());
+    let cluster = cluster::Service::new(gateway.clone(), job_ports.clone(), backups.clone(), auditor.clone());
     let kv = kv_server(Arc::new(kv::Service::new(gateway.clone())));
     routes
         .add_service(ClusterServer::new(cluster))
-        .add_service(LevelsServer::new(levels::Service::new(gateway.clone())))
-        .add_service(JobsServer::new(jobs::Service::new(gateway.clone())))
+        .add_service(LevelsServer::new(levels::Service::new(gateway.clone(), auditor.clone())))
+        .add_service(JobsServer::new(jobs::Service::new(gateway.clone(), auditor.clone())))
         .add_service(MindsporeServer::new(mindspore::Service::new(gateway.clone())))
         .add_service(SessionsServer::new(sessions::Service::new(gateway.clone())))
         .add_service(SnapshotsServer::new(snapshots::Service::new(gateway.clone())))
+        .add_service(TokensServer::new(tokens::Service::new(gateway.clone(), auditor.clone())))
         .add_service(kv)
         .add_service(HealthServer::new(health::Service::new(gateway.clone())))
 }

@@ -82,6 +82,8 @@ pub(crate) struct NodePorts<'a> {
     pub(crate) client: Option<&'a str>,
     pub(crate) peer: Option<&'a str>,
     pub(crate) http: Option<&'a str>,
+    /// Of the page, if it has a port of its own, which is protected as the http port is.
+    pub(crate) ui: Option<&'a str>,
     /// Whether nodes of MindSpore find jobs on the client port's host.
     pub(crate) mindspore: bool,
 }
@@ -155,6 +157,7 @@ impl TlsFlags {
             ("--client", client, *client_address),
             ("--peer", peer, ports.peer),
             ("--http", http, ports.http),
+            ("--ui", http, ports.ui),
             // Its frames are in plain text whatever the client port does.
             ("--mindspore-ports on the host of --client", ports.mindspore && !client, *client_address),
         ];

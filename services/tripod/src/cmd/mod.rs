@@ -1,6 +1,8 @@
 //! One file a command: its flags, and what it puts together.
 
 pub(crate) mod agent;
+pub(crate) mod audit;
+pub(crate) mod auth;
 pub(crate) mod bench;
 pub(crate) mod completion;
 pub(crate) mod config;
@@ -34,13 +36,13 @@ use std::process::ExitCode;
 
 use tripod_proto::code::Code;
 
-use crate::args::tls_flags;
+use crate::args::{tls_flags, token_file};
 use crate::cli::{Cli, Command, Global};
 use crate::failure::Failure;
 
 /// Has what this process asks of nodes go by TLS, if it was told by which files.
 fn protect(command: &Command, global: &Global) -> Result<(), Failure> {
-    let Some(directory) = &global.tls_dir() else { return Ok(()) };
+    let Some(directory) = global.tls_dir() else { return Ok(()) };
     match command {
         Command::Bench(_) => {
             let text = "`bench` does not speak TLS; leave out --tls-dir and TRIPOD_TLS_DIR, and have the nodes serve it with \
@@ -63,6 +65,11 @@ fn protect(command: &Command, global: &Global) -> Result<(), Failure> {
 pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let global = cli.global;
     protect(&cli.command, &global)?;
+    if let Some(file) = &global.token_file
+        && (cli.command.asks_the_cluster() || matches!(cli.command, Command::Status(_)))
+    {
+        token_file::bear(file, global.tls_dir.as_deref())?;
+    }
     let endpoints = cli.command.asks_the_cluster().then(|| global.endpoints.clone());
     let done = match cli.command {
         Command::Run(args) => return run::run(*args, &global).await,
@@ -71,6 +78,8 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Server(args) => server::run(*args).await,
         Command::Status(args) => status::run(&args, &global).await,
         Command::Job(command) => job::run(command, &global).await,
+        Command::Audit(command) => audit::run(command, &global).await,
+        Command::Auth(command) => auth::run(command, &global).await,
         Command::Kv(command) => kv::run(command, &global).await,
         Command::Leader(command) => leader::run(command, &global).await,
         Command::Level(command) => level::run(command, &global).await,

@@ -10,6 +10,7 @@ use crate::args::host_port::host_port;
 use crate::args::initial::InitialMembers;
 use crate::args::port_range::PortRange;
 use crate::args::tls_flags::TlsFlags;
+use crate::args::ui::Ui;
 use crate::cli::Global;
 use crate::failure::Failure;
 use crate::output::{self, Format, Table};
@@ -53,6 +54,10 @@ pub(crate) struct PreflightArgs {
     /// Where health and status are served over HTTP
     #[arg(long, value_name = "HOST:PORT", value_parser = host_port)]
     http: Option<String>,
+
+    /// Where the page for people is served: `http`, `off`, or an address of its own
+    #[arg(long, value_name = "WHERE")]
+    ui: Option<Ui>,
 
     /// The voters of the first start
     #[arg(long, value_name = "ID=HOST:PORT,...")]
@@ -111,6 +116,7 @@ fn plan(args: PreflightArgs, global: &Global) -> Plan {
         client: args.client,
         peer: args.peer,
         http: args.http,
+        ui: args.ui,
         initial: args.initial,
         join: args.join,
         tls: args.tls,

@@ -10,6 +10,7 @@ use tripod_raft::{Owner, Timing};
 use tripod_state::ids::{DurationMs, FeatureLevel, NodeId};
 use tripod_state::level;
 
+use crate::args::audit_flags::AuditFlags;
 use crate::args::host_port::host_port;
 use crate::args::initial::InitialMembers;
 use crate::args::job_flags::JobFlags;
@@ -19,6 +20,7 @@ use crate::args::seconds::Seconds;
 use crate::args::state_flags::StateFlags;
 use crate::args::timing::Pace;
 use crate::args::tls_flags::{NodePorts, TlsFlags};
+use crate::args::ui::Ui;
 use crate::backups::Plan;
 use crate::failure::Failure;
 use crate::node::joining::{self, Joined};
@@ -80,6 +82,10 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "HOST:PORT", value_parser = host_port)]
     http: String,
 
+    /// Where the page for people is served: `http` (on the http port, at /ui/), `off`, or an address of its own [default: http]
+    #[arg(long, value_name = "WHERE")]
+    ui: Option<Ui>,
+
     /// The voters of the first start, the same list on every node. One that starts without data asks these, and nobody
     /// else, whether it had any: in a cluster whose members were replaced since, an empty node takes --join instead
     #[arg(long, value_name = "ID=HOST:PORT,...")]
@@ -133,6 +139,9 @@ pub(crate) struct ServerArgs {
 
     #[command(flatten)]
     tls: TlsFlags,
+
+    #[command(flatten)]
+    audit: AuditFlags,
 
     #[command(flatten)]
     memory: MemoryFlags,
@@ -252,6 +261,7 @@ fn ports(args: &ServerArgs) -> NodePorts<'_> {
         client: Some(&args.client),
         peer: Some(&args.peer),
         http: Some(&args.http),
+        ui: args.ui.as_ref().and_then(Ui::own_address),
         mindspore: args.mindspore_ports.is_some(),
     }
 }
@@ -355,6 +365,7 @@ fn config(args: ServerArgs, joined: Option<Joined>) -> Result<node::Config, Fail
         return Err(Failure::new(Code::FlagsConflict, text));
     }
     let backups = backups(&args)?;
+    let audit = args.audit.plan()?;
     Ok(node::Config {
         node,
         cluster_id,
@@ -362,6 +373,7 @@ fn config(args: ServerArgs, joined: Option<Joined>) -> Result<node::Config, Fail
         client: args.client,
         peer: args.peer,
         http: args.http,
+        ui: args.ui.unwrap_or_default(),
         initial,
         advertise: args.advertise,
         job_ports,
@@ -376,6 +388,7 @@ fn config(args: ServerArgs, joined: Option<Joined>) -> Result<node::Config, Fail
         dial_allow: args.dial_allow.unwrap_or_default(),
         tls: None,
         insecure,
+        audit,
         memory: args.memory.limits(),
         state: args.state.to_limits()?,
         level_max: level_max(args.feature_level_max),

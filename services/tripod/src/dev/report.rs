@@ -72,6 +72,8 @@ fn welcome(plan: &Plan, data: &Data, leader: u64, tasks: u32) -> String {
     let target = target(&plan.clients());
     format!(
         "\
+{page}   the page: the cluster, its jobs and their tasks as they change
+
 cluster {id} is ready; its data is in {data}
 
 {table}
@@ -92,6 +94,7 @@ More jobs, and a look at the cluster:
   tripod status
 
 Ctrl-C ends all nodes.",
+        page = plan.nodes.first().map(|node| format!("http://{}/ui/", node.http)).unwrap_or_default(),
         id = data.cluster_id(),
         data = data.root().display(),
         table = table.render(),
@@ -116,6 +119,7 @@ mod tests {
         let plan = Plan::new(3, 7700).expect("legal");
         let data = Data::open(None, &plan).expect("a directory");
         let text = welcome(&plan, &data, 2, 4);
+        assert!(text.starts_with("http://127.0.0.1:7900/ui/ "), "the page comes first in\n{text}");
         for line in [
             "export JAX_COORDINATOR_BIND_ADDRESS=127.0.0.1:0",
             "export GRPC_FAIL_FAST=false",

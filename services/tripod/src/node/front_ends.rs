@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::watch;
+use tripod_audit::Auditor;
 use tripod_coordination::Coordination;
 use tripod_dial::Dialler;
 use tripod_gateway::{FrontEnds, Gateway};
@@ -21,6 +22,7 @@ const TEST_OPERATORS: &str = "TRIPOD_TEST_OPERATORS";
 pub(super) struct NodeNews {
     pub(super) job_ports: watch::Receiver<JobPorts>,
     pub(super) backups: watch::Receiver<Option<Backups>>,
+    pub(super) auditor: Auditor,
 }
 
 /// All of them, in the order in which a port asks whose a call is. Must be called once for a node, within a runtime.
@@ -30,7 +32,7 @@ pub(super) fn all(gateway: &Gateway, config: &Config, dialler: &Dialler, told: N
     let mars = mars(gateway, dialler, &scheduler);
     FrontEnds::of(vec![
         Box::new(Coordination::telling(gateway.clone(), to_tasks)),
-        Box::new(Native::new(gateway.clone(), told.job_ports, told.backups)),
+        Box::new(Native::new(gateway.clone(), told.job_ports, told.backups).audited_by(told.auditor)),
         Box::new(Xds::new(gateway.clone())),
         Box::new(scheduler),
         Box::new(Mindspore::new(gateway, dialler)),

@@ -2,6 +2,8 @@
 //! cannot go on.
 
 mod announce;
+mod audit;
+mod bootstrap;
 mod default_job;
 mod dialling;
 mod drain;
@@ -29,10 +31,13 @@ use tripod_proto::code::Code;
 use tripod_raft::{Handle, Options, StateLimits, Timing, World};
 use tripod_state::ids::{FeatureLevel, NodeId};
 use tripod_state::job;
+use tripod_web::{Manner, Parts};
 
+use crate::args::audit_flags::AuditPlan;
 use crate::args::initial::InitialMembers;
 use crate::args::port_range::PortRange;
 use crate::args::tls_flags::NodeTls;
+use crate::args::ui::Ui;
 use crate::backups;
 use crate::failure::Failure;
 use crate::logging::number;
@@ -66,6 +71,8 @@ pub(crate) struct Config {
     pub(crate) client: String,
     pub(crate) peer: String,
     pub(crate) http: String,
+    /// Where the page is.
+    pub(crate) ui: Ui,
     /// The voters of the first start; of a node that joined later, the members that it was told of then.
     pub(crate) initial: InitialMembers,
     /// The host that clients are told; absent: that of the client address.
@@ -88,6 +95,8 @@ pub(crate) struct Config {
     pub(crate) tls: Option<NodeTls>,
     /// Whether it may serve other machines in plain text.
     pub(crate) insecure: bool,
+    /// Where lines of what is done go; absent: nowhere.
+    pub(crate) audit: Option<AuditPlan>,
     /// How much memory the state may take while this node leads.
     pub(crate) state: StateLimits,
     /// How many bytes may be held for clients.
@@ -100,6 +109,10 @@ pub(crate) struct Config {
 struct Listeners {
     client: TcpListener,
     http: TcpListener,
+    /// What is served on it.
+    http_parts: Parts,
+    /// The page's own, if it has one.
+    ui: Option<TcpListener>,
     socket: Option<Listener>,
 }
 
@@ -114,6 +127,7 @@ struct Tasks {
 /// Runs a node until it is told to stop.
 pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     default_job::check(&config.default_job)?;
+    let auditor = audit::start(&config)?;
     let connections = connection_limits(&config);
     let listeners = Listeners::open(&config).await?;
     let addresses = Addresses::of(&config, &listeners)?;
@@ -125,12 +139,13 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     tasks.background.spawn(drained);
     let (backups, backups_told) = watch::channel(None);
     let dialler = dialling::dialler(&config);
-    let told = NodeNews { job_ports: job_ports_told, backups: backups_told };
+    let told = NodeNews { job_ports: job_ports_told, backups: backups_told, auditor: auditor.clone() };
     let front_ends = front_ends::all(&gateway, &config, &dialler, told);
     // What the calls of one frame propose reaches the engine together.
     let resources = PortResources::new(contact, gateway.connections().clone())
         .charging(gateway.memory().clone())
         .tallying(gateway.streams().clone())
+        .counting(gateway.calls().clone())
         .gathering(Gather::new(tripod_raft::gathered));
     tasks.serve(listeners, &gateway, &front_ends, &resources, config.tls.as_ref());
     let client_tls = config.tls.as_ref().and_then(|tls| tls.client.clone());
@@ -142,8 +157,9 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
         tasks.background.spawn(background);
     }
     if let Some(plan) = config.backups {
-        tasks.background.spawn(backups::run(plan, handle.clone(), backups));
+        tasks.background.spawn(backups::run(plan, handle.clone(), backups, gateway.last_backup().clone()));
     }
+    tasks.background.spawn(bootstrap::run(gateway.clone(), config.data, auditor.clone()));
     tasks.background.spawn(announce::run(gateway.clone(), config.node, addresses.clone()));
     tasks.background.spawn(default_job::keep(gateway.clone(), handle.leadership(), config.default_job));
     let stopping = tasks.stopping.clone();
@@ -160,7 +176,7 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
         insecure = config.insecure,
         "node is up"
     );
-    tokio::select! {
+    let ended = tokio::select! {
         reason = stop.wait() => {
             tracing::info!(reason, "node is stopping");
             end(&handle, config.node, tasks).await;
@@ -173,7 +189,9 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
         reason = handle.failed() => {
             Err(Failure::told(Code::NodeEnded, format!("node {} cannot go on: {reason}", config.node)))
         }
-    }
+    };
+    auditor.stop().await;
+    ended
 }
 
 /// Where each job has its ports: one for all protocols over gRPC, and one for each that frames its bytes itself.
@@ -218,7 +236,8 @@ fn connection_limits(config: &Config) -> ConnectionLimits {
     // Each job port is an open file as long as its job lives.
     let ports =
         u64::from(config.job_ports.count()) + config.mindspore_ports.map_or(0, |range| range.count().into());
-    let possible = ConnectionLimits::of_files(files.saturating_sub(ports));
+    let viewers = if config.ui == Ui::Off { 0 } else { tripod_web::viewers_of_files(files) as u64 };
+    let possible = ConnectionLimits::of_files(files.saturating_sub(ports).saturating_sub(viewers));
     let limits = all.map_or(possible, |all| ConnectionLimits::of(count(all)));
     if limits.all > possible.all {
         tracing::warn!(
@@ -255,6 +274,7 @@ async fn replicate(config: &Config, connections: ConnectionLimits) -> Result<(Ga
         connections,
         memory: config.memory,
         insecure: config.insecure,
+        state: config.state,
         ..Default::default()
     });
     let peer_tls = config.tls.as_ref().and_then(|tls| tls.peer.clone());
@@ -289,7 +309,14 @@ async fn end(handle: &Handle, node: NodeId, mut tasks: Tasks) {
 impl Listeners {
     async fn open(config: &Config) -> Result<Self, Failure> {
         let socket = config.client_socket.as_deref();
+        let (http_parts, ui) = match &config.ui {
+            Ui::Http => (Parts::All, None),
+            Ui::Off => (Parts::WithoutPage, None),
+            Ui::At(address) => (Parts::WithoutPage, Some(listen::tcp("--ui", address).await?)),
+        };
         Ok(Self {
+            http_parts,
+            ui,
             client: listen::tcp("--client", &config.client).await?,
             http: listen::tcp("--http", &config.http).await?,
             socket: socket.map(|path| listen::unix(path, &config.socket_uids)).transpose()?,
@@ -325,9 +352,21 @@ impl Tasks {
             let socket = serve(socket);
             self.serving.spawn(async move { report("socket", socket.await) });
         }
-        let http_tls = (tls.map(|tls| tls.tls.clone()), tls.and_then(|tls| tls.http.clone()));
-        let http = tripod_web::serve_protected(listeners.http, http_tls, gateway.clone(), self.stopped());
-        self.serving.spawn(http);
+        let viewers = tripod_web::viewers_of_files(open_files::raise());
+        let parts = listeners.http_parts;
+        for (listener, parts) in [(Some(listeners.http), parts), (listeners.ui, Parts::PageOnly)] {
+            let Some(listener) = listener else { continue };
+            let http_tls = (tls.map(|tls| tls.tls.clone()), tls.and_then(|tls| tls.http.clone()));
+            let manner = Manner { parts, viewers };
+            let stopped = self.stopped();
+            self.serving.spawn(tripod_web::serve_protected(
+                listener,
+                http_tls,
+                gateway.clone(),
+                manner,
+                stopped,
+            ));
+        }
     }
 
     /// Resolves when the node stops.

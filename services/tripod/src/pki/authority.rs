@@ -165,7 +165,7 @@ impl Authority {
 
     /// The names of the issuers that there are.
     pub(super) fn signers(&self) -> impl Iterator<Item = &'static str> {
-        [PEER, CLIENT].into_iter().filter(|name| self.directory.join(format!("{name}.crt")).exists())
+        [PEER, CLIENT].into_iter().filter(move |name| self.directory.join(format!("{name}.crt")).exists())
     }
 
     pub(super) fn issuer(&self, name: &str) -> Result<Issuer<'static, KeyPair>, Failure> {
@@ -243,6 +243,7 @@ mod tests {
             assert_eq!(authority.identity("node/N1").expect_err("refused").code(), Code::ValueIllegal);
         }
     }
+
     #[test]
     fn keys_stay_where_they_were_made_and_certificates_come_to_them() {
         let root = tempfile::tempdir().expect("a directory");
@@ -290,7 +291,7 @@ mod tests {
         make("operator/bob", "bob");
         make("node/n1", "n1");
         let revoke = |whom: &[&str]| {
-            let whom: Vec<String> = whom.iter().map(ToString::to_string).collect();
+            let whom: Vec<String> = whom.iter().map(|one| (*one).to_owned()).collect();
             authority.revoke(&whom).map(|lines| lines.into_iter().map(|line| line.path).collect::<Vec<_>>())
         };
         let file = |name: &str| root.path().join(name).join(CERTIFICATE_FILE).display().to_string();
@@ -302,7 +303,7 @@ mod tests {
         let text = others.revoke(&[file("bob")]).expect_err("not theirs").to_string();
         assert!(text.contains("none of the issuers in"), "{text}");
         let copy = root.path().join("n1/crl.pem");
-        assert_eq!(authority.write_lists(DAY, &[copy.clone()]).expect("written"), 3);
+        assert_eq!(authority.write_lists(DAY, std::slice::from_ref(&copy)).expect("written"), 3);
         let lists = std::fs::read_to_string(&copy).expect("text");
         assert_eq!(lists.matches("BEGIN X509 CRL").count(), 2, "one of each issuer");
         assert!(Tls::read(&root.path().join("n1")).is_err(), "its own certificate is revoked");

@@ -32,6 +32,7 @@ use serde_json::Value;
 use crate::args::initial::InitialMembers;
 use crate::args::port_range::PortRange;
 use crate::args::tls_flags::TlsFlags;
+use crate::args::ui::Ui;
 
 /// What a node would be started with; what is not known is not checked.
 #[derive(Debug, Clone, Default)]
@@ -41,6 +42,8 @@ pub(crate) struct Plan {
     pub(crate) client: Option<String>,
     pub(crate) peer: Option<String>,
     pub(crate) http: Option<String>,
+    /// Where the page is served.
+    pub(crate) ui: Option<Ui>,
     pub(crate) job_ports: Option<PortRange>,
     pub(crate) mindspore_ports: Option<PortRange>,
     pub(crate) initial: Option<InitialMembers>,

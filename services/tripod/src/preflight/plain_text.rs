@@ -2,6 +2,7 @@
 
 use super::{Check, Plan, Verdict};
 use crate::args::tls_flags::NodePorts;
+use crate::args::ui::Ui;
 use crate::plain_text::Names;
 
 const NAME: &str = "plain-text";
@@ -12,9 +13,10 @@ pub(super) fn check(plan: &Plan) -> Option<Check> {
         client: plan.client.as_deref(),
         peer: plan.peer.as_deref(),
         http: plan.http.as_deref(),
+        ui: plan.ui.as_ref().and_then(Ui::own_address),
         mindspore: plan.mindspore_ports.is_some(),
     };
-    if [ports.client, ports.peer, ports.http] == [None; 3] {
+    if [ports.client, ports.peer, ports.http, ports.ui] == [None; 4] {
         return None;
     }
     if let Err(refused) = plan.tls.check_ports(&ports, Names::LookedUp) {
@@ -57,5 +59,8 @@ mod tests {
         assert_eq!(verdict("10.0.0.1:1", &["--tls-dir=d"]), Some(Verdict::Ok));
         let permissive = ["--tls-dir=d", "--client-tls=permissive"];
         assert_eq!(verdict("10.0.0.1:1", &permissive), Some(Verdict::Fail), "it takes plain text, too");
+        let page = Some(Ui::At("10.0.0.1:2".to_owned()));
+        let page = check(&Plan { ui: page, ..Plan::default() }).map(|check| check.verdict);
+        assert_eq!(page, Some(Verdict::Fail), "the page has a port of its own");
     }
 }

@@ -22,5 +22,6 @@ pub(crate) mod setting;
 pub(crate) mod task;
 pub(crate) mod tasks;
 pub(crate) mod time;
+pub(crate) mod token;
 
 pub(crate) use count::{count, counted};

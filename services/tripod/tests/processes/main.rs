@@ -2,6 +2,7 @@
 //! are those of the walk-through of a new operator.
 
 mod agent;
+mod audit;
 mod backup;
 mod config;
 mod dev;
@@ -12,6 +13,7 @@ mod job_ports;
 mod join;
 mod levels;
 mod mindspore;
+mod monitoring;
 #[path = "../runbooks/page.rs"]
 mod page;
 #[path = "../runbooks/parameter_server.rs"]
@@ -28,4 +30,5 @@ mod start;
 mod status;
 mod support;
 mod tls;
+mod tokens;
 mod why;

@@ -67,6 +67,10 @@ fn s52_a_node_opens_nothing_to_other_machines_in_plain_text() {
         assert!(stderr(&output).contains("add --tls-dir, or --insecure"), "{}", stderr(&output));
         assert!(nothing_listens(&ports) && !data.exists(), "{hosts:?}: something was opened or made");
     }
+    // The page's own port is one of them.
+    let mut page = server(&ports, &data, [here; 3]);
+    let output = page.arg("--ui").arg(format!("{ELSEWHERE}:{}", first + 201)).output().expect("runs");
+    refused(&output, &[format!("--ui {ELSEWHERE}:{}", first + 201)]);
     // By the environment as by flags, and a flag wins.
     let says = |variable: &str, flag: &[&str]| {
         server(&ports, &data, [ELSEWHERE, here, here])
@@ -75,10 +79,10 @@ fn s52_a_node_opens_nothing_to_other_machines_in_plain_text() {
             .output()
             .expect("runs")
     };
-    for (variable, flag) in [("false", &[][..]), ("", &[]), ("true", &["--insecure=false"])] {
+    for (variable, flag) in [("false", &[] as &[&str]), ("", &[]), ("true", &["--insecure=false"])] {
         refused(&says(variable, flag), &[]);
     }
-    for (variable, flag) in [("true", &[][..]), ("false", &["--insecure"])] {
+    for (variable, flag) in [("true", &[] as &[&str]), ("false", &["--insecure"])] {
         let text = stderr(&says(variable, flag));
         assert!(text.contains("T1401 listen-failed: cannot listen on --client"), "it is let through: {text}");
     }

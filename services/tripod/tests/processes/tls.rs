@@ -15,7 +15,7 @@ use crate::support::{kill_by, reserve_ports, send, stderr, tripod};
 const NODES: [usize; 3] = [1, 2, 3];
 
 /// Three nodes, the issuers of their cluster, and an operator.
-struct Site<'a> {
+pub(crate) struct Site<'a> {
     ports: &'a ReservedPorts,
     place: &'a Path,
     nodes: [Option<Child>; 3],
@@ -29,7 +29,7 @@ fn ok(command: &mut Command) -> Output {
 
 impl<'a> Site<'a> {
     /// Makes certificates. No node is started.
-    fn new(ports: &'a ReservedPorts, place: &'a Path) -> Self {
+    pub(crate) fn new(ports: &'a ReservedPorts, place: &'a Path) -> Self {
         let site = Self { ports, place, nodes: [None, None, None] };
         site.pki(&["init", "ca", "--cluster", "prod"]);
         for node in NODES {
@@ -43,7 +43,7 @@ impl<'a> Site<'a> {
         site
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.place.join(name)
     }
 
@@ -61,11 +61,11 @@ impl<'a> Site<'a> {
         format!("127.0.0.{node}")
     }
 
-    fn address(&self, node: usize, offset: u16) -> String {
+    pub(crate) fn address(&self, node: usize, offset: u16) -> String {
         format!("{}:{}", Self::host(node), self.ports.first() + offset)
     }
 
-    fn log(&self, node: usize) -> String {
+    pub(crate) fn log(&self, node: usize) -> String {
         fs::read_to_string(self.file(&format!("log-{node}"))).unwrap_or_default()
     }
 
@@ -89,20 +89,20 @@ impl<'a> Site<'a> {
         self.nodes[node - 1] = Some(child);
     }
 
-    fn start_strict(&mut self) {
+    pub(crate) fn start_strict(&mut self) {
         for node in NODES {
             self.start(node, &["--tls-dir", &format!("n{node}")]);
         }
     }
 
-    fn kill(&mut self, node: usize) {
+    pub(crate) fn kill(&mut self, node: usize) {
         let mut child = self.nodes[node - 1].take().expect("it runs");
         kill_by(child.id());
         child.wait().expect("waited");
     }
 
     /// A command about the cluster, with the certificate of a directory or in plain text.
-    fn run(&self, directory: Option<&str>, arguments: &[&str]) -> Output {
+    pub(crate) fn run(&self, directory: Option<&str>, arguments: &[&str]) -> Output {
         let endpoints = NODES.map(|node| self.address(node, 0)).join(",");
         let mut command = tripod();
         command.args(arguments).env("TRIPOD_ENDPOINTS", endpoints).current_dir(self.place);
@@ -113,7 +113,7 @@ impl<'a> Site<'a> {
     }
 
     /// Writes a key, as soon as that can be done, and reads it again.
-    fn works(&self, directory: Option<&str>, value: &str) {
+    pub(crate) fn works(&self, directory: Option<&str>, value: &str) {
         until_blocking(format!("a write of {value}"), || {
             let put = self.run(directory, &["kv", "put", "key", value]);
             put.status.success().then_some(()).ok_or_else(|| stderr(&put)).ok()
@@ -122,7 +122,7 @@ impl<'a> Site<'a> {
         assert_eq!(String::from_utf8_lossy(&got.stdout).trim(), value, "{}", stderr(&got));
     }
 
-    fn leader(&self) -> usize {
+    pub(crate) fn leader(&self) -> usize {
         until_blocking("a leader", || {
             let output = self.run(Some("ann"), &["member", "list", "-o", "json"]);
             let list: Value = serde_json::from_slice(&output.stdout).ok()?;
@@ -160,7 +160,7 @@ impl<'a> Site<'a> {
     }
 
     /// Waits until the log of a node says all of this in one line.
-    fn says(&self, node: usize, words: &[&str]) {
+    pub(crate) fn says(&self, node: usize, words: &[&str]) {
         until_blocking(format!("node {node} to say {words:?}"), || {
             let log = self.log(node);
             let says = |line: &str| words.iter().all(|word| line.contains(word));

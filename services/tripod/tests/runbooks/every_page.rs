@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 /// Each page, and the test that types it.
-const TYPED: [(&str, &str); 20] = [
+const TYPED: [(&str, &str); 21] = [
     ("README.md", "services/tripod/tests/runbooks/clients.rs"),
     ("docs/clients/jax.md", "services/tripod/tests/runbooks/clients.rs"),
     ("docs/clients/mars.md", "services/tripod/tests/runbooks/clients.rs"),
@@ -23,6 +23,10 @@ const TYPED: [(&str, &str); 20] = [
     ("docs/runbooks/rolling-upgrade.md", "services/tripod/tests/processes/levels.rs"),
     ("docs/runbooks/scale-mindspore-servers.md", "services/tripod/tests/runbooks/scale_mindspore_servers.rs"),
     ("docs/runbooks/scheduled-backups.md", "services/tripod/tests/runbooks/scheduled_backups.rs"),
+    (
+        "docs/runbooks/secure-a-running-cluster.md",
+        "services/tripod/tests/runbooks/secure_a_running_cluster.rs",
+    ),
     ("docs/runbooks/tasks.md", "services/tripod/tests/runbooks/clients.rs"),
     ("docs/runbooks/unreadable-entry.md", "services/tripod/tests/runbooks/unreadable_entry.rs"),
     ("docs/tutorial.md", "services/tripod/tests/runbooks/tutorial.rs"),

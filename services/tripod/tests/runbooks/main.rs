@@ -22,6 +22,7 @@ mod replace_dead_node;
 mod scale_mindspore_servers;
 mod scheduled_backups;
 mod screen;
+mod secure_a_running_cluster;
 mod site;
 mod tutorial;
 mod unreadable_entry;

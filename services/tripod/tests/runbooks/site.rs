@@ -7,6 +7,8 @@ use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 use tempfile::TempDir;
 use tripod_processes::cluster::ReservedPorts;
@@ -19,6 +21,8 @@ use crate::screen;
 const NETWORK_ON_PAGES: &str = "10.0.0.";
 /// Where nodes keep their data on the pages.
 const DATA_ON_PAGES: &str = "/var/lib/tripod";
+/// Where nodes have their certificates on the pages.
+const TLS_ON_PAGES: &str = "/etc/tripod/tls";
 /// A directory that all hosts share.
 const BACKUPS_ON_PAGES: &str = "/mnt/backups";
 /// How commands begin that change nothing. Who looks while a leader is being elected, or before a node has told where it
@@ -45,6 +49,8 @@ pub(crate) struct Site {
     /// What makes the network ours.
     _ports: ReservedPorts,
     endpoints: String,
+    /// The directory of the operator's certificate, on host 1.
+    tls_dir: Option<String>,
     servers: BTreeMap<u8, Child>,
     /// Directories of nodes that are not on the disk that everything else is on.
     data: BTreeMap<u8, PathBuf>,
@@ -60,6 +66,7 @@ impl Site {
             network: network_of(&ports),
             _ports: ports,
             endpoints: String::new(),
+            tls_dir: None,
             servers: BTreeMap::new(),
             data: BTreeMap::new(),
             job_ports: None,
@@ -180,6 +187,18 @@ impl Site {
             self.endpoints = endpoints.replace(NETWORK_ON_PAGES, &self.network);
             return String::new();
         }
+        if let Some(directory) = line.strip_prefix("export TRIPOD_TLS_DIR=") {
+            self.tls_dir = Some(directory.to_owned());
+            return String::new();
+        }
+        if let Some(copy) = line.strip_prefix("scp -r ") {
+            self.copy(host, copy);
+            return String::new();
+        }
+        if line == "systemctl stop tripod" {
+            self.stop(host);
+            return String::new();
+        }
         if line.starts_with("tripod server ") {
             self.serve(host, line);
             return String::new();
@@ -262,8 +281,40 @@ impl Site {
         assert!(before.is_none(), "host {host} has a server already");
     }
 
+    /// Copies a directory of one host to where nodes have their certificates on another one: `FROM HOST:TO`.
+    fn copy(&self, host: u8, copy: &str) {
+        let (from, to) = copy.split_once(' ').expect("what is copied, and where to");
+        let (to, directory) = to.split_once(':').expect("a host, and a directory there");
+        let to =
+            to.strip_prefix(NETWORK_ON_PAGES).and_then(|last| last.parse().ok()).expect("a host of the page");
+        assert_eq!(directory, TLS_ON_PAGES);
+        fs::create_dir_all(self.tls(to)).expect("made");
+        for entry in fs::read_dir(self.home(host).join(from)).expect("a directory") {
+            let entry = entry.expect("an entry");
+            fs::copy(entry.path(), self.tls(to).join(entry.file_name())).expect("copied");
+        }
+    }
+
+    /// Where somebody is who types on a host.
+    pub(crate) fn home(&self, host: u8) -> PathBuf {
+        self.root.path().join(format!("host-{host}"))
+    }
+
+    fn tls(&self, host: u8) -> PathBuf {
+        self.home(host).join("tls")
+    }
+
     pub(crate) fn log(&self, host: u8) -> PathBuf {
         self.root.path().join(format!("host-{host}.log"))
+    }
+
+    /// Ends a host's server as a service manager does.
+    fn stop(&mut self, host: u8) {
+        let mut server = self.servers.remove(&host).expect("it serves");
+        let process = Pid::from_raw(i32::try_from(server.id()).expect("a process id"));
+        kill(process, Signal::SIGTERM).expect("it runs");
+        let status = until_blocking("the end of a server", || server.try_wait().expect("waited"));
+        assert!(status.success(), "host {host}: {status}");
     }
 
     /// Ends a host's server as a lost power supply does.
@@ -297,11 +348,12 @@ impl Site {
     }
 
     fn shell(&self, host: u8, line: &str) -> Command {
-        let directory = self.root.path().join(format!("host-{host}"));
+        let directory = self.home(host);
         fs::create_dir_all(&directory).expect("made");
         let data = self.data(host).display().to_string();
         let line = line.replace(NETWORK_ON_PAGES, &self.network).replace(DATA_ON_PAGES, &data);
         let line = line.replace(BACKUPS_ON_PAGES, &self.backups().display().to_string());
+        let line = line.replace(TLS_ON_PAGES, &self.tls(host).display().to_string());
         let binary = PathBuf::from(env!("CARGO_BIN_EXE_tripod"));
         let programs = binary.parent().expect("in a directory").display().to_string();
         let path = std::env::var("PATH").unwrap_or_default();
@@ -311,6 +363,9 @@ impl Site {
             command.env_remove(name);
         }
         command.env("PATH", format!("{programs}:{path}")).env("TRIPOD_ENDPOINTS", &self.endpoints);
+        if let Some(directory) = &self.tls_dir {
+            command.env("TRIPOD_TLS_DIR", self.home(1).join(directory));
+        }
         if let Some(job_ports) = self.job_ports.filter(|_| host <= 3) {
             command.env("TRIPOD_JOB_PORTS", job_ports);
         }

@@ -1,0 +1,154 @@
+//! `tripod.v1.Tokens`.
+
+use std::sync::Arc;
+
+use http::Extensions;
+use tonic::{Request, Response, Status};
+use tripod_audit::{Auditor, Record};
+use tripod_gateway::{Consistency, Gateway};
+use tripod_port::{CallContext, CallerAddress};
+use tripod_proto::tripod::v1::tokens_server::Tokens;
+use tripod_proto::tripod::v1::{
+    CreateTokenRequest, CreatedToken, ListTokensRequest, ListTokensResponse, RevokeTokenRequest,
+    RevokeTokenResponse,
+};
+use tripod_state::limits::TOKEN_BY_BYTES_MAX;
+use tripod_state::token::{Command as Token, Refusal};
+use tripod_state::{Answer, Command, Fault};
+use tripod_token::{Maker, TokenText};
+
+use crate::audited::{audited, call};
+use crate::{decode, encode, status};
+
+/// Tokens of one answer.
+const LISTED_MAX: usize = 1_000;
+
+pub(super) struct Service {
+    gateway: Gateway,
+    auditor: Auditor,
+}
+
+impl Service {
+    pub(super) fn new(gateway: Gateway, auditor: Auditor) -> Self {
+        Self { gateway, auditor }
+    }
+
+    async fn submit(&self, command: Token) -> Result<Answer, Status> {
+        status::answer(self.gateway.submit(Command::Token(command)).await)
+    }
+
+    async fn make(&self, request: Request<CreateTokenRequest>) -> Result<Response<CreatedToken>, Status> {
+        if !is_private(request.extensions()) {
+            return Err(status::token::in_plain_text());
+        }
+        let maker = maker(request.extensions());
+        let wanted = decode::token::wanted(request.into_inner())?;
+        wanted.bearer.check().map_err(|fault| status::of_fault(&fault))?;
+        check(maker.as_deref(), &wanted.bearer)?;
+        let text = TokenText::draw(wanted.bearer.kind).map_err(|error| {
+            tracing::error!(%error, "the system has no random bits");
+            Status::internal(format!("this node has no random bits: {error}; ask another node"))
+        })?;
+        let (token, hash) = (text.id, text.secret.hash(text.id));
+        let by = said_by(maker.as_deref(), wanted.by);
+        let (bearer, lifetime_ms) = (wanted.bearer, wanted.lifetime_ms);
+        match self.submit(Token::Create { token, hash, bearer, lifetime_ms, by }).await? {
+            Answer::Token { token, expires } => Ok(Response::new(CreatedToken {
+                token: text.write().to_string(),
+                id: token.to_string(),
+                expires_ms: expires.0,
+            })),
+            other => Err(status::unexpected(&other)),
+        }
+    }
+
+    async fn end(
+        &self,
+        request: Request<RevokeTokenRequest>,
+    ) -> Result<Response<RevokeTokenResponse>, Status> {
+        let maker = maker(request.extensions());
+        let RevokeTokenRequest { id, by } = request.into_inner();
+        let token = decode::token::id(&id)?;
+        if let Some(Maker::Owner { .. }) = maker.as_deref() {
+            let look = |state: &tripod_state::State| state.tokens().get(token).cloned();
+            let read = self.gateway.read(Consistency::Linearizable, look).await;
+            let known = read.map_err(|outage| status::of_outage(&outage))?;
+            // Of what is not theirs owners do not learn whether it is there.
+            let theirs = known.is_some_and(|known| check(maker.as_deref(), &known.bearer).is_ok());
+            if !theirs {
+                return Err(status::of_fault(&Fault::Token(Refusal::Unknown { token })));
+            }
+        }
+        let by = said_by(maker.as_deref(), by);
+        self.submit(Token::Revoke { token, by }).await?;
+        Ok(Response::new(RevokeTokenResponse {}))
+    }
+}
+
+#[tonic::async_trait]
+impl Tokens for Service {
+    async fn create(&self, request: Request<CreateTokenRequest>) -> Result<Response<CreatedToken>, Status> {
+        let wanted = request.get_ref();
+        let resource = format!("{} {}, says {}", wanted.kind, wanted.name, wanted.by);
+        let record = call(request.extensions(), "Tokens/Create");
+        let record = Record { job: wanted.job.as_str().into(), resource: resource.as_str().into(), ..record };
+        audited(&self.auditor, record, self.make(request)).await
+    }
+
+    async fn list(
+        &self,
+        request: Request<ListTokensRequest>,
+    ) -> Result<Response<ListTokensResponse>, Status> {
+        let maker = maker(request.extensions());
+        let after = match request.get_ref().after.as_str() {
+            "" => None,
+            id => Some(decode::token::id(id)?),
+        };
+        let look = |state: &tripod_state::State| (state.tokens().clone(), state.now_ms());
+        let read = self.gateway.read(Consistency::Linearizable, look).await;
+        let (tokens, now) = read.map_err(|outage| status::of_outage(&outage))?;
+        let theirs = tokens.iter().filter(|(id, token)| {
+            after.is_none_or(|after| *id > after) && check(maker.as_deref(), &token.bearer).is_ok()
+        });
+        let mut listed: Vec<_> = theirs.take(LISTED_MAX + 1).collect();
+        let more = listed.len() > LISTED_MAX;
+        listed.truncate(LISTED_MAX);
+        let tokens = listed.into_iter().map(|(id, token)| encode::token::token(id, token, now)).collect();
+        Ok(Response::new(ListTokensResponse { tokens, more }))
+    }
+
+    async fn revoke(
+        &self,
+        request: Request<RevokeTokenRequest>,
+    ) -> Result<Response<RevokeTokenResponse>, Status> {
+        let told = request.get_ref();
+        let resource = format!("token {}, says {}", told.id, told.by);
+        let record = call(request.extensions(), "Tokens/Revoke");
+        let record = Record { resource: resource.as_str().into(), ..record };
+        audited(&self.auditor, record, self.end(request)).await
+    }
+}
+
+/// Who calls, if whoever decides what a call may do has said it. Without a word everybody is an operator, as for every other RPC.
+fn maker(extensions: &Extensions) -> Option<Arc<Maker>> {
+    extensions.get::<Arc<Maker>>().cloned()
+}
+
+fn check(maker: Option<&Maker>, bearer: &tripod_state::token::Bearer) -> Result<(), Status> {
+    maker.map_or(Ok(()), |maker| maker.check(bearer)).map_err(status::token::beyond)
+}
+
+/// Whose word it is: what was proved, and else what the caller says, as much of it as is kept.
+fn said_by(maker: Option<&Maker>, mut said: String) -> String {
+    said.truncate(said.floor_char_boundary(TOKEN_BY_BYTES_MAX));
+    maker.map_or(said, |maker| maker.name().to_owned())
+}
+
+/// Whether nobody on the way reads the answer.
+fn is_private(extensions: &Extensions) -> bool {
+    CallContext::proved(extensions).is_some() || is_on_this_host(CallContext::address(extensions))
+}
+
+fn is_on_this_host(address: CallerAddress) -> bool {
+    address.0.is_none_or(|address| address.is_loopback())
+}

@@ -1,0 +1,116 @@
+//! Makes an operator's token for whoever may write to this node's data directory: see [`crate::bootstrap`].
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::task::spawn_blocking;
+use tripod_audit::{Auditor, How, Outcome, Record};
+use tripod_gateway::{Gateway, Outage};
+use tripod_proto::code::Code;
+use tripod_state::token::Refusal;
+use tripod_state::{Answer, Command, Fault};
+
+use crate::bootstrap::{Answered, Asked, Place};
+use crate::logging::number;
+
+/// Between two looks at the directory.
+const EVERY: Duration = Duration::from_millis(500);
+
+/// Looks for what is asked, proposes it, and answers, for as long as the node runs.
+pub(super) async fn run(gateway: Gateway, data: PathBuf, auditor: Auditor) {
+    let place = Place::of(&data);
+    loop {
+        tokio::time::sleep(EVERY).await;
+        let asked = match on_a_thread(&place, Place::asked).await {
+            Ok(Some(asked)) => asked,
+            Ok(None) => continue,
+            Err(error) => {
+                tracing::warn!(
+                    code = number(Code::TokenBootstrap),
+                    file = %place.asked_file().display(),
+                    %error,
+                    "what is asked for is not gone by; remove the file, and run `tripod auth bootstrap` again"
+                );
+                tokio::time::sleep(60 * EVERY).await;
+                continue;
+            }
+        };
+        // Without a leader there is one later, and the same again is answered as the first time.
+        let record = record(&asked);
+        if auditor.begin(&record).await.is_err() {
+            continue;
+        }
+        let Ok(answered) = propose(&gateway, &asked).await else { continue };
+        let outcome = if answered.expires_ms.is_some() { Outcome::Done } else { Outcome::Refused };
+        auditor.end(Record { outcome, reason: answered.refused.as_str().into(), ..record }).await;
+        match answered.expires_ms {
+            Some(_) => tracing::info!(
+                token = answered.id,
+                by = asked.by,
+                "an operator's token was made on this machine"
+            ),
+            None => {
+                tracing::warn!(
+                    code = number(Code::TokenBootstrap),
+                    reason = answered.refused,
+                    "no operator's token was made"
+                );
+            }
+        }
+        if let Err(error) = on_a_thread(&place, move |place| place.answer(&answered)).await {
+            tracing::warn!(code = number(Code::TokenBootstrap), %error, "what was asked for cannot be answered");
+        }
+    }
+}
+
+/// Who asks is who may write to the directory.
+fn record(asked: &Asked) -> Record {
+    let resource = format!("bootstrap: token {} of operator {}", asked.id, asked.name);
+    Record {
+        who: asked.by.as_str().into(),
+        kind: "operator".into(),
+        how: How::Uid,
+        from: "this machine".into(),
+        resource: resource.as_str().into(),
+        ..Record::default()
+    }
+}
+
+async fn on_a_thread<T: Send + 'static>(
+    place: &Place,
+    work: impl FnOnce(&Place) -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let place = place.clone();
+    spawn_blocking(move || work(&place)).await.map_err(io::Error::other)?
+}
+
+async fn propose(gateway: &Gateway, asked: &Asked) -> Result<Answered, Outage> {
+    let id = asked.id.clone();
+    let refused = |refused: String| Answered { id: id.clone(), expires_ms: None, refused };
+    let Some(command) = asked.command() else {
+        return Ok(refused(format!("{}: the file has no id or no hash; run it again", Code::TokenBootstrap)));
+    };
+    Ok(match gateway.submit(Command::Token(command)).await? {
+        Ok(Answer::Token { expires, .. }) => {
+            Answered { id: id.clone(), expires_ms: Some(expires.0), refused: String::new() }
+        }
+        Ok(other) => refused(format!("{}: {other:?} is no answer", Code::Defect)),
+        Err(fault) => refused(in_words(&fault)),
+    })
+}
+
+fn in_words(fault: &Fault) -> String {
+    match fault {
+        Fault::Level(_) => format!(
+            "{}: tokens need a feature level that not all members have; `tripod level show` tells what each supports",
+            Code::LevelLow
+        ),
+        Fault::Token(Refusal::Bootstrapped { .. }) => format!(
+            "{}: {}; make others with that one: `tripod auth token create`",
+            Code::TokenBootstrap,
+            fault.text()
+        ),
+        other => format!("{}: {}", Code::TokenBootstrap, other.text()),
+    }
+}

@@ -1,0 +1,117 @@
+//! Tokens of three nodes with TLS, by the command line.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Output;
+
+use serde_json::Value;
+use tripod_wait::until_blocking;
+
+use crate::schemas::check;
+use crate::support::{reserve_ports, stderr, tripod};
+use crate::tls::Site;
+
+fn json(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", stderr(output));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).expect("it is there").permissions().mode() & 0o777
+}
+
+fn bootstrap(site: &Site<'_>, data: &str, more: &[&str]) -> Output {
+    let mut command = tripod();
+    command.args(["auth", "bootstrap", "--data", data]).args(more).current_dir(site.file(""));
+    command.output().expect("runs")
+}
+
+/// A command with the operator's certificate, and the token of a file.
+fn with(site: &Site<'_>, file: &str, arguments: &[&str]) -> Output {
+    let arguments: Vec<&str> = arguments.iter().copied().chain(["--token-file", file]).collect();
+    site.run(Some("ann"), &arguments)
+}
+
+#[test]
+fn the_first_token_is_made_on_a_nodes_machine_and_makes_others() {
+    let (place, ports) = (tempfile::tempdir().expect("a directory"), reserve_ports());
+    let mut site = Site::new(&ports, place.path());
+    site.start_strict();
+    site.works(Some("ann"), "first");
+
+    let nowhere = bootstrap(&site, "nowhere", &[]);
+    assert!(stderr(&nowhere).contains("T1535 token-bootstrap"), "{}", stderr(&nowhere));
+    let made = json(&bootstrap(&site, "data-1", &["--name", "alice", "--out", "alice.token", "-o", "json"]));
+    check("auth bootstrap", &made);
+    assert_eq!(mode(&site.file("alice.token")), 0o600);
+    let text = fs::read_to_string(site.file("alice.token")).expect("written");
+    assert!(text.starts_with("trp_operator_"), "its form");
+    let again = bootstrap(&site, "data-2", &["--out", "again.token"]);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(stderr(&again).contains("T1535") && stderr(&again).contains("alice"), "{}", stderr(&again));
+    assert!(!site.file("again.token").exists(), "a file without a token does not stay");
+
+    let agent = ["auth", "token", "create", "agent", "--job", "train", "--lifetime", "12h", "-o", "json"];
+    let agent = json(&with(&site, "alice.token", &agent));
+    check("auth token create", &agent);
+    let id = agent["id"].as_str().expect("an id");
+    let printed = with(&site, "alice.token", &["auth", "token", "create", "viewer", "--name", "bob"]);
+    let viewer = String::from_utf8(printed.stdout).expect("text");
+    assert_eq!(viewer.lines().count(), 1, "the token, alone");
+    assert!(viewer.starts_with("trp_viewer_"));
+
+    let list = json(&with(&site, "alice.token", &["auth", "token", "list", "-o", "json"]));
+    check("auth token list", &list);
+    let tokens = list["tokens"].as_array().expect("a list");
+    assert_eq!(tokens.len(), 3);
+    let secret = text.split('_').nth(3).expect("the fourth part");
+    assert!(!list.to_string().contains(secret));
+
+    let revoked = json(&with(&site, "alice.token", &["auth", "token", "revoke", id, "-o", "json"]));
+    check("auth token revoke", &revoked);
+    // Whichever node answers.
+    until_blocking("every node to know of it", || {
+        let list = with(&site, "alice.token", &["auth", "token", "list"]);
+        let text = String::from_utf8_lossy(&list.stdout).into_owned();
+        text.lines().any(|line| line.starts_with(id) && line.contains("revoked by")).then_some(())
+    });
+    // Neither logs nor data have a secret.
+    for node in [1, 2, 3] {
+        assert!(!site.log(node).contains(secret) && !site.log(node).contains("trp_"), "node {node}");
+    }
+    for entry in fs::read_dir(site.file("data-1")).expect("readable") {
+        let path = entry.expect("readable").path();
+        if path.is_file() {
+            let bytes = fs::read(&path).expect("readable");
+            assert!(!bytes.windows(secret.len()).any(|part| part == secret.as_bytes()), "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn s30_a_token_that_others_may_read_is_not_used_and_none_is_shown_in_plain_text() {
+    let (place, ports) = (tempfile::tempdir().expect("a directory"), reserve_ports());
+    let site = Site::new(&ports, place.path());
+    let token = site.file("a.token");
+    fs::write(&token, "trp_viewer_x\n").expect("written");
+    fs::set_permissions(&token, fs::Permissions::from_mode(0o644)).expect("set");
+    let refused = with(&site, "a.token", &["kv", "get", "key"]);
+    assert_eq!(refused.status.code(), Some(1));
+    let text = stderr(&refused);
+    assert!(text.contains("T1531 token-file") && text.contains("chmod 600"), "{text}");
+    fs::set_permissions(&token, fs::Permissions::from_mode(0o600)).expect("set");
+    let refused = with(&site, "a.token", &["kv", "get", "key"]);
+    assert!(stderr(&refused).contains("it does not hold a token"), "{}", stderr(&refused));
+
+    // No node runs: what is made is printed, and the node takes the word when it starts.
+    fs::create_dir(site.file("d")).expect("made");
+    fs::write(site.file("d/identity.json"), "{}").expect("written");
+    let made = bootstrap(&site, "d", &["--timeout", "0.2", "--out", "b.token"]);
+    assert!(made.status.success(), "{}", stderr(&made));
+    assert_eq!(mode(&site.file("d/auth-bootstrap.json")), 0o600);
+    let plain = site.run(None, &["kv", "get", "key", "--token-file", "b.token"]);
+    assert!(stderr(&plain).contains("T1534 token-plain"), "{}", stderr(&plain));
+    let again = bootstrap(&site, "d", &["--timeout", "0.2"]);
+    assert!(stderr(&again).contains("was asked for before"), "{}", stderr(&again));
+}

@@ -1,0 +1,225 @@
+//! A maker of frames: looks four times a second whether something was applied, and says once for all viewers what has
+//! changed by it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use serde_json::json;
+use tokio::sync::{broadcast, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+use tripod_gateway::{Consistency, Gateway, HeartbeatAges};
+use tripod_state::ids::{JobId, LogIndex};
+use tripod_state::{Scope, State};
+
+use crate::ui::facts::{cluster, job, jobs};
+use crate::ui::frames::{Frame, Latest, Shown};
+use crate::ui::past::Past;
+
+/// Between two frames.
+const FRAME_EVERY: Duration = Duration::from_millis(250);
+/// Between two frames of what nothing was applied to: how old it is, is said again.
+const STILL_EVERY: Duration = Duration::from_secs(1);
+/// Between two lists of all jobs: each takes a look at every task.
+const LIST_EVERY: Duration = Duration::from_secs(1);
+/// Between two questions to the leader about a job's heartbeats.
+const AGES_EVERY: Duration = Duration::from_secs(2);
+/// How long a maker works for nobody: a page that is loaded again finds it.
+const IDLE: Duration = Duration::from_secs(5);
+/// Frames that a viewer may be behind before it gets the whole again.
+const BEHIND_MAX: usize = 8;
+
+/// What is watched.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Watched {
+    Overview,
+    Job(String),
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Maker {
+    latest: Mutex<Latest>,
+    frames: broadcast::Sender<Arc<Frame>>,
+}
+
+/// What one maker has in hand.
+struct Work {
+    gateway: Gateway,
+    watched: Watched,
+    past: Past,
+    ages: Option<HeartbeatAges>,
+    asked: Option<JoinHandle<Option<HeartbeatAges>>>,
+    asked_at: Option<Instant>,
+    /// Of the job, as it was last seen.
+    job: Option<(JobId, u32)>,
+    leaderless_since: Option<Instant>,
+}
+
+impl Maker {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self { latest: Mutex::default(), frames: broadcast::Sender::new(BEHIND_MAX) })
+    }
+
+    /// Frames from now on, and the whole before them with its number.
+    pub(crate) fn join(&self) -> (broadcast::Receiver<Arc<Frame>>, u64, Bytes) {
+        let mut latest = self.latest.lock();
+        let frames = self.frames.subscribe();
+        let (number, whole) = latest.whole();
+        (frames, number, whole)
+    }
+
+    /// Whether nobody watches.
+    pub(crate) fn is_unwatched(&self) -> bool {
+        self.frames.receiver_count() == 0
+    }
+
+    /// What was last shown, once there is something.
+    pub(crate) fn shown(&self) -> Option<Shown> {
+        let latest = self.latest.lock();
+        let shown = latest.shown();
+        (!shown.fields.is_empty()).then(|| shown.clone())
+    }
+
+    fn show(&self, shown: Shown) {
+        let mut latest = self.latest.lock();
+        // Nobody may be there to get it.
+        let _ = self.frames.send(latest.follow(shown));
+    }
+
+    /// Makes frames until nobody has watched for a while, and `retired` agrees, or the node ends.
+    pub(crate) async fn run(
+        self: Arc<Self>,
+        gateway: Gateway,
+        watched: Watched,
+        mut ending: watch::Receiver<bool>,
+        retired: impl Fn() -> bool,
+    ) {
+        let mut work = Work::new(gateway, watched);
+        let mut tick = interval(FRAME_EVERY);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut made_at, mut made_of, mut idle_since) = (None::<Instant>, LogIndex(0), None);
+        loop {
+            tokio::select! {
+                _ = tick.tick() => {}
+                _ = ending.changed() => return,
+            }
+            let now = Instant::now();
+            let since = *idle_since.get_or_insert(now);
+            if !self.is_unwatched() {
+                idle_since = None;
+            } else if now.duration_since(since) > IDLE && retired() {
+                return;
+            }
+            let heard = work.hear(now).await;
+            let age = made_at.map(|at| now.duration_since(at));
+            let due = match (&work.watched, age) {
+                (_, None) => true,
+                (Watched::Overview, Some(age)) => age >= LIST_EVERY,
+                (Watched::Job(_), Some(age)) => {
+                    heard || work.gateway.applied_index() != made_of || age >= STILL_EVERY
+                }
+            };
+            if due && let Some((index, shown)) = work.look().await {
+                self.show(shown);
+                (made_at, made_of) = (Some(now), index);
+            }
+        }
+    }
+}
+
+impl Work {
+    fn new(gateway: Gateway, watched: Watched) -> Self {
+        Self {
+            gateway,
+            watched,
+            past: Past::default(),
+            ages: None,
+            asked: None,
+            asked_at: None,
+            job: None,
+            leaderless_since: None,
+        }
+    }
+
+    /// Has the leader asked about heartbeats when it is time, and takes its answer when it is there: then `true`.
+    async fn hear(&mut self, now: Instant) -> bool {
+        let mut heard = false;
+        if self.asked.as_ref().is_some_and(JoinHandle::is_finished)
+            && let Some(asked) = self.asked.take()
+        {
+            self.ages = asked.await.ok().flatten();
+            heard = true;
+        }
+        let due = self.asked_at.is_none_or(|at| now.duration_since(at) >= AGES_EVERY);
+        if let Some((job, tasks)) = self.job
+            && due
+            && self.asked.is_none()
+        {
+            let gateway = self.gateway.clone();
+            self.asked = Some(tokio::spawn(async move { gateway.heartbeat_ages(job, tasks).await }));
+            self.asked_at = Some(now);
+        }
+        heard
+    }
+
+    /// What there is to show, and of which index. `None`: too many look just now.
+    async fn look(&mut self) -> Option<(LogIndex, Shown)> {
+        let (index, now_ms, mut shown) = match self.watched.clone() {
+            Watched::Overview => overview(&self.gateway).await?,
+            Watched::Job(name) => self.look_at_job(name).await?,
+        };
+        let leader = self.gateway.leadership().borrow().leader;
+        let since = leader.is_none().then(|| *self.leaderless_since.get_or_insert_with(Instant::now));
+        self.leaderless_since = since;
+        let as_of = json!({
+            "index": index.0,
+            "now_ms": now_ms,
+            "node": self.gateway.admin().status().node.0,
+            "leader": leader.map(|leader| leader.0),
+            "leaderless_ms": since.map(|at| u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX)),
+        });
+        shown.fields.insert("as_of", as_of);
+        Some((index, shown))
+    }
+
+    async fn look_at_job(&mut self, name: String) -> Option<(LogIndex, u64, Shown)> {
+        let ages = self.ages.take();
+        let look = move |index: LogIndex, state: &State| {
+            let seen = job::look(state, &name, ages.as_ref());
+            let scope = seen.as_ref().map(|seen| Scope { job: seen.id, service: None });
+            let failed = scope.and_then(|scope| state.barriers(scope, 0).ok()).unwrap_or_default();
+            (index, state.now_ms().0, seen, failed, ages)
+        };
+        let (index, now_ms, seen, failed, ages) =
+            self.gateway.read_aside(Consistency::Local, look).await.ok()?;
+        self.ages = ages;
+        let Some(seen) = seen else {
+            self.job = None;
+            let fields = [("gone", json!(true))].into_iter().collect();
+            return Some((index, now_ms, Shown { fields, ..Shown::default() }));
+        };
+        if self.job.is_none_or(|(id, _)| id != seen.id) {
+            (self.past, self.ages) = (Past::default(), None);
+        }
+        self.job = Some((seen.id, seen.tasks));
+        self.past.note(now_ms, &seen.gatherings, &failed);
+        let mut shown = seen.shown;
+        shown.fields.insert("curves", self.past.curves(&seen.gatherings));
+        shown.fields.insert("past", self.past.ended());
+        Some((index, now_ms, shown))
+    }
+}
+
+/// The cluster and its jobs.
+pub(crate) async fn overview(gateway: &Gateway) -> Option<(LogIndex, u64, Shown)> {
+    let node = gateway.clone();
+    let look = move |index: LogIndex, state: &State| {
+        let fields = [("cluster", cluster::look(&node, state)), ("jobs", jobs::list(state))];
+        let shown = Shown { fields: fields.into_iter().collect(), ..Shown::default() };
+        (index, state.now_ms().0, shown)
+    };
+    gateway.read_aside(Consistency::Local, look).await.ok()
+}
