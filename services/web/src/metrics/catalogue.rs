@@ -152,8 +152,8 @@ catalogue! {
     TLS_NOT_AFTER = gauge("tripod_tls_not_after_seconds", "when this node's certificate ends; 0 without TLS");
     TLS_RELOAD_FAILURES =
         counter("tripod_tls_reload_failures_total", "looks that found new certificates which were not taken; alarm on it");
-    AUDIT_LOST = counter("tripod_audit_lost_total", "lines of the audit log that nothing has written; alarm on it");
     INSECURE = gauge("tripod_insecure", "1 if other machines can use a port of this node in plain text, as it was told; alarm on it");
+    AUDIT_LOST = counter("tripod_audit_lost_total", "lines of the audit log that nothing has written; alarm on it");
     CLIENT_BYTES = gauge("tripod_client_bytes", "bytes of requests, waiting calls and answers held for clients");
     CLIENT_LIMIT = gauge("tripod_client_limit_bytes", "how many there may be");
     CLIENT_BYTES_REFUSED =
