@@ -85,6 +85,7 @@ catalogue! {
     AuditFile = 1539, "audit-file", "files of an audit log cannot be used";
     NotAuthorised = 1521, "not-authorised", "whoever called may not make that call";
     EnforceOpen = 1522, "enforce-open", "calls cannot be authorised on ports that take plain text";
+    PlainText = 1541, "plain-text", "a port would be open to other machines in plain text";
     PreflightFailed = 1601, "preflight-failed", "this machine is not fit for a node";
     BenchFailed = 1602, "bench-failed", "a measurement could not be made";
 

@@ -74,6 +74,7 @@ pub struct Gateway {
     backups: LastBackup,
     state_limits: StateLimits,
     names: Arc<JobNames>,
+    insecure: bool,
     tokens: Arc<KnownTokens>,
 }
 
@@ -129,6 +130,7 @@ impl Gateway {
             backups: LastBackup::default(),
             state_limits: options.state,
             names,
+            insecure: options.insecure,
             tokens,
         }
     }
@@ -433,6 +435,12 @@ impl Gateway {
     #[must_use]
     pub fn connections(&self) -> &Connections {
         &self.connections
+    }
+
+    /// Whether other machines can use a port of this node in plain text, as it was told.
+    #[must_use]
+    pub fn is_insecure(&self) -> bool {
+        self.insecure
     }
 
     /// The bytes that are held for clients, which ports count here.

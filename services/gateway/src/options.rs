@@ -22,6 +22,8 @@ pub struct Options {
     pub connections: ConnectionLimits,
     /// Bytes that are held for clients.
     pub memory: MemoryLimits,
+    /// Whether other machines can use a port of this node in plain text, as it was told. It is only said to whoever asks.
+    pub insecure: bool,
     /// What the state may take while this node leads, as its node was told: shown beside what it takes.
     pub state: StateLimits,
 }
@@ -34,6 +36,7 @@ impl Default for Options {
             waiting_max: 1_000_000,
             connections: ConnectionLimits::none(),
             memory: MemoryLimits::none(),
+            insecure: false,
             state: StateLimits::default(),
         }
     }

@@ -58,6 +58,7 @@ pub(crate) fn status(status: &Status, jobs: &[Summary], announced: &Members) -> 
         measured: None,
         backups: None,
         authorise: String::new(),
+        insecure: false,
         forming: status
             .forming
             .as_ref()

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rustls_pki_types::{CertificateDer, SignatureVerificationAlgorithm, TrustAnchor, UnixTime};
+use rustls_pki_types::{CertificateDer, TrustAnchor, UnixTime};
 use tripod_identity::{Identity, Kind, Realm};
 use webpki::{
     CertRevocationList, EndEntityCert, Error, ExpirationPolicy, KeyUsage, RevocationCheckDepth,
@@ -12,6 +12,7 @@ use webpki::{
 use crate::limits::{CHAIN_MAX, URIS_MAX};
 use crate::outcome::{Outcome, Refused};
 use crate::roots::Roots;
+use crate::signatures::algorithms;
 
 /// The usages of certificates, as they stand in them: 1.3.6.1.5.5.7.3.1 and .2.
 const SERVER: &[u8] = &[43, 6, 1, 5, 5, 7, 3, 1];
@@ -44,11 +45,6 @@ pub(crate) struct Judge<'a> {
 pub(crate) struct Chain<'a> {
     pub(crate) leaf: &'a CertificateDer<'a>,
     pub(crate) between: &'a [CertificateDer<'a>],
-}
-
-/// The signatures that are believed: those that rustls believes.
-pub(crate) fn algorithms() -> &'static [&'static dyn SignatureVerificationAlgorithm] {
-    rustls::crypto::aws_lc_rs::default_provider().signature_verification_algorithms.all
 }
 
 /// What is now.
@@ -111,7 +107,7 @@ impl Judge<'_> {
                 .with_expiration_policy(ExpirationPolicy::Ignore)
                 .build()
         });
-        let held = leaf.verify_for_usage(algorithms(), roots, between, self.now, usage, revocation, None);
+        let held = leaf.verify_for_usage(algorithms().all, roots, between, self.now, usage, revocation, None);
         held.map(|_| ()).map_err(|error| refused(&error, side))
     }
 }

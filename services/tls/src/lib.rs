@@ -24,6 +24,7 @@
 //! |---|---|
 //! | `limits` | every bound |
 //! | `files`, `fault` | reading files, and what is wrong with one |
+//! | `signatures` | which signatures of handshakes are believed |
 //! | `roots`, `chain` | which roots are believed, and whether a certificate holds |
 //! | `material` | what a process proves itself with, and whom it believes |
 //! | `tls` | what is current, and how it is replaced |
@@ -50,6 +51,7 @@ mod rewound;
 mod roots;
 mod server;
 mod server_stream;
+mod signatures;
 mod tls;
 
 pub use client::{ClientStream, ClientTls};

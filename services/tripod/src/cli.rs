@@ -1,5 +1,7 @@
 //! The command line, with its help.
 
+use std::path::PathBuf;
+
 use clap::{Args, Parser, Subcommand};
 
 use crate::args::seconds::Seconds;
@@ -50,9 +52,11 @@ pub(crate) struct Global {
     )]
     pub(crate) endpoints: Vec<String>,
 
+    // Not by clap, for which a variable that is empty is a directory without a name.
     /// Directory of a certificate, its key and the nodes' roots, for clusters that use TLS: tls.crt, tls.key, ca.crt
-    #[arg(long, global = true, env = "TRIPOD_TLS_DIR", value_name = "DIR")]
-    pub(crate) tls_dir: Option<std::path::PathBuf>,
+    /// [env: TRIPOD_TLS_DIR]
+    #[arg(long, global = true, value_name = "DIR")]
+    tls_dir: Option<PathBuf>,
 
     /// File of a token by which this command says whose it is, for its user only; shown to nodes over TLS, so --tls-dir is
     /// needed, too (`tripod auth --help`)
@@ -87,6 +91,12 @@ impl Global {
     /// How data is printed, whichever way it was asked for.
     pub(crate) fn format(&self) -> Format {
         if self.json { Format::Json } else { self.output }
+    }
+
+    /// The directory of the certificate that this process shows, if it has one.
+    pub(crate) fn tls_dir(&self) -> Option<PathBuf> {
+        let variable = || std::env::var_os("TRIPOD_TLS_DIR").filter(|value| !value.is_empty());
+        self.tls_dir.clone().or_else(|| variable().map(PathBuf::from))
     }
 
     /// A client of the cluster that the flags name.
@@ -193,7 +203,7 @@ pub(crate) enum Command {
     /// Write a manual page for every command
     Man {
         /// The directory to write them to, which is made if it is missing
-        dir: std::path::PathBuf,
+        dir: PathBuf,
     },
     /// Show the version of this program
     Version,

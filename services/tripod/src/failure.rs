@@ -133,6 +133,7 @@ pub(crate) fn exit(code: Code) -> Exit {
         | Code::ConfigValue
         | Code::ConfigMissing
         | Code::ConfigVariable
+        | Code::PlainText
         | Code::RestorePlan
         | Code::DoctorNoData
         | Code::RecoverStranger

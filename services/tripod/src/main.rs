@@ -29,6 +29,7 @@
 //! | `usage` | what is told of a line that is wrong |
 //! | `bootstrap` | how a node is asked for the first operator's token |
 //! | `pki` | certificates, for clusters without an issuer of their own |
+//! | `plain_text` | ports that other machines could reach in plain text |
 //! | `pages` | what error codes mean, `docs/errors` |
 //!
 //! Tests that are called `n` and a number pin what the walk-through of a new operator found under that number.
@@ -55,6 +56,7 @@ mod operator;
 mod output;
 mod pages;
 mod pki;
+mod plain_text;
 mod preflight;
 mod settings;
 mod usage;

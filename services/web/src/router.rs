@@ -98,7 +98,7 @@ fn verbose(readiness: &Readiness) -> String {
 }
 
 async fn status(State(gateway): State<Gateway>) -> Json<View> {
-    Json(View::of(&gateway.admin().status(), gateway.waiting_calls()))
+    Json(View::of(&gateway.admin().status(), gateway.waiting_calls(), gateway.is_insecure()))
 }
 
 async fn metrics(

@@ -17,6 +17,8 @@ pub(crate) struct View {
     snapshot_index: u64,
     purged_index: u64,
     waiting_calls: u64,
+    /// Whether other machines can use a port in plain text.
+    insecure: bool,
     disk: DiskView,
     /// Why nothing may grow, if so.
     growth_refused: Option<String>,
@@ -51,7 +53,7 @@ struct MemberView {
 }
 
 impl View {
-    pub(crate) fn of(status: &Status, waiting_calls: u64) -> Self {
+    pub(crate) fn of(status: &Status, waiting_calls: u64, insecure: bool) -> Self {
         let members = status.members.iter().map(|member| MemberView {
             id: member.node.0,
             peer: member.peer.clone(),
@@ -70,6 +72,7 @@ impl View {
             snapshot_index: status.snapshot.0,
             purged_index: status.purged.0,
             waiting_calls,
+            insecure,
             disk: DiskView {
                 directory: status.disk.directory.clone(),
                 free_bytes: status.disk.free_bytes,

@@ -75,6 +75,7 @@ impl Cluster for Service {
         (response.jobs_waiting, response.waiting_job) = (waiting.0, waiting.1.unwrap_or_default());
         response.waiting_calls = self.gateway.waiting_calls();
         response.authorise = self.authorise.word().to_owned();
+        response.insecure = self.gateway.is_insecure();
         if let Some((applied, digest)) = hashed {
             (response.applied_index, response.digest) = (applied, digest);
         }

@@ -14,7 +14,7 @@ use tripod_state::level::Rule;
 
 use crate::decode::events::{self as decode, Filter};
 use crate::encode::events as encode;
-use crate::{resolve, status};
+use crate::{admitted, resolve, status};
 
 /// How long a look waits for somebody to lead before it is content with what this node remembers: longer than an election
 /// usually takes.
@@ -86,6 +86,7 @@ impl Service {
 #[tonic::async_trait]
 impl Events for Service {
     async fn of_job(&self, request: Request<JobEventsRequest>) -> Result<Response<EventsResponse>, Status> {
+        admitted::about_job(request.extensions(), &request.get_ref().job)?;
         let JobEventsRequest { job: name, job_id, filter, after, wait_ms } = request.into_inner();
         let after = after.map(decode::position);
         let filter = Filter { after, ..decode::filter(filter)? };
@@ -101,7 +102,8 @@ impl Events for Service {
         self.wait(job, &filter, decode::wait(wait_ms)).await?;
         let look = |state: &State| state.events_of(job, |event| filter.wants(event)).into_iter().collect();
         let answer = self.answer(why, look).await?;
-        if answer.rings.is_empty() {
+        // A caller may ask about the job that it names only, whatever id it sends beside.
+        if answer.rings.is_empty() || answer.rings.iter().any(|ring| ring.job != name) {
             return Err(unknown());
         }
         Ok(Response::new(answer))

@@ -3,7 +3,7 @@
 use tripod_proto::code::Code;
 use tripod_tls::{ClientTls, Mode, Port, ServerTls};
 
-use crate::support::{Wanted, World, connect, put, put_pair};
+use crate::support::{Authority, Wanted, World, connect, put, put_pair};
 
 #[tokio::test]
 async fn s24_new_certificates_are_taken_and_bad_ones_are_not() {
@@ -35,5 +35,33 @@ async fn s24_new_certificates_are_taken_and_bad_ones_are_not() {
     assert!(works().await, "the last good one is used on");
     put_pair(world.node.path(), &good);
     assert_eq!((tls.reload(), tls.serial()), (Ok(true), "28".to_owned()));
+    assert!(works().await);
+}
+
+#[tokio::test]
+async fn s21_a_list_that_is_replaced_counts_from_the_next_connection_on() {
+    let world = World::new();
+    let tls = world.node_tls();
+    let server = ServerTls::new(&tls, Port::Client, Mode::Strict).unwrap();
+    let client = ClientTls::new(&world.operator_tls(), Port::Client);
+    let works = async || {
+        let ((served, _), asked) = connect(&server, &client).await;
+        served.and(asked).is_ok()
+    };
+    let serial = Wanted::operator().serial;
+    for (revoked, served) in [(serial + 1, true), (serial, false), (serial + 2, true)] {
+        put(world.node.path(), "crl.pem", &world.clients.revoking(revoked));
+        assert_eq!((tls.reload(), tls.reload()), (Ok(true), Ok(false)), "by content");
+        assert_eq!(works().await, served, "{revoked} is revoked");
+    }
+    // A list that cannot be read does not revoke nobody.
+    put(world.node.path(), "crl.pem", &world.clients.revoking(serial));
+    assert_eq!(tls.reload(), Ok(true));
+    put(world.node.path(), "crl.pem", "-----BEGIN X509 CRL-----\nnone\n-----END X509 CRL-----\n");
+    assert_eq!(tls.reload().map_err(|fault| fault.code()), Err(Code::TlsFile));
+    assert!(!works().await);
+    // One of an issuer that nobody believes says nothing.
+    put(world.node.path(), "crl.pem", &Authority::new("others").revoking(serial));
+    assert_eq!(tls.reload(), Ok(true));
     assert!(works().await);
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgAction, Args, ValueEnum};
 use tripod_audit::{Limits, Sinks};
 use tripod_proto::code::Code;
 
@@ -18,7 +18,18 @@ pub(crate) struct AuditFlags {
     audit_dir: Option<PathBuf>,
 
     /// Write these lines to standard error, too, or instead
-    #[arg(long)]
+    // With a value, as a file of settings has it.
+    #[arg(
+        long,
+        action = ArgAction::Set,
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = false,
+        default_missing_value = "true",
+        value_name = "true|false",
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
     audit_stderr: bool,
 
     /// What becomes of such a call when no line of it can be written within 100 ms: best-effort (it goes on, and the loss is

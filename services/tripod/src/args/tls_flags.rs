@@ -2,15 +2,16 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgAction, Args, ValueEnum};
 use tripod_gate::Mode as Authorise;
 use tripod_proto::code::Code;
 use tripod_tls::{ClientTls, Mode, PeerTls, Port, ServerTls, Tls};
 
 use crate::failure::Failure;
+use crate::plain_text::{self, Names, PlainPort};
 
 /// Flags of TLS.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct TlsFlags {
     /// Directory of this node's certificate, key and roots: tls.crt, tls.key, ca.crt, and where clients have an issuer of
     /// their own client-ca.crt; `tripod pki --help` makes them. New files are taken within a minute, or on SIGHUP
@@ -39,7 +40,26 @@ pub(crate) struct TlsFlags {
     /// enforce (it is refused; needs --peer-tls and --client-tls strict). docs/security/who-may-call-what.md has the table
     #[arg(long, value_name = "MODE", default_value_t)]
     authorise: Authorise,
+
+    /// Serve other machines in plain text, too. Without it a port that takes plain text must be on loopback, because
+    /// whoever reaches it may do everything
+    #[arg(
+        long,
+        action = ArgAction::Set,
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = false,
+        default_missing_value = "true",
+        value_name = "true|false",
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
+    insecure: bool,
 }
+
+/// What to do with a node's port that other machines could reach.
+const PROTECT: &str =
+    "add --tls-dir, or --insecure if everybody who reaches them may do everything (docs/security.md)";
 
 /// Versions of TLS.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -60,6 +80,18 @@ pub(crate) struct NodeTls {
     pub(crate) http: Option<ServerTls>,
     /// How it is a client of other nodes.
     pub(crate) as_client: Option<ClientTls>,
+}
+
+/// Where a node listens, as far as that is known. Job ports are on the host of the client port, and protected as it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NodePorts<'a> {
+    pub(crate) client: Option<&'a str>,
+    pub(crate) peer: Option<&'a str>,
+    pub(crate) http: Option<&'a str>,
+    /// Of the page, if it has a port of its own, which is protected as the http port is.
+    pub(crate) ui: Option<&'a str>,
+    /// Whether nodes of MindSpore find jobs on the client port's host.
+    pub(crate) mindspore: bool,
 }
 
 impl TlsFlags {
@@ -133,6 +165,39 @@ impl TlsFlags {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Refuses ports that other machines could use in plain text, unless that was asked for. A permissive port is one of
+    /// them: it takes plain text from whoever speaks it.
+    ///
+    /// # Errors
+    /// [`Code::PlainText`].
+    pub(crate) fn check_ports(&self, ports: &NodePorts<'_>, names: Names) -> Result<(), Failure> {
+        if self.insecure {
+            return Ok(());
+        }
+        plain_text::refuse(self.plain_ports(ports), names, PROTECT)
+    }
+
+    /// The ports of a node that take plain text, whoever may reach them.
+    pub(crate) fn plain_ports(&self, ports: &NodePorts<'_>) -> Vec<PlainPort> {
+        let [peer, client, http] = self.modes().map(|mode| mode != Mode::Strict);
+        let NodePorts { client: client_address, .. } = ports;
+        let all = [
+            ("--client", client, *client_address),
+            ("--peer", peer, ports.peer),
+            ("--http", http, ports.http),
+            ("--ui", http, ports.ui),
+            // Its frames are in plain text whatever the client port does.
+            ("--mindspore-ports on the host of --client", ports.mindspore && !client, *client_address),
+        ];
+        let plain = all.into_iter().filter(|(_, plain, _)| *plain);
+        plain.filter_map(|(flag, _, address)| Some(PlainPort::new(flag, address?))).collect()
+    }
+
+    /// Whether plain text was asked for, and other machines can use a port so.
+    pub(crate) fn serves_others_in_plain_text(&self, ports: &NodePorts<'_>) -> bool {
+        self.insecure && self.plain_ports(ports).iter().any(PlainPort::is_open_to_others)
     }
 
     /// Whether clients must use TLS.

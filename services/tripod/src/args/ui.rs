@@ -15,6 +15,16 @@ pub(crate) enum Ui {
     At(String),
 }
 
+impl Ui {
+    /// The address of the page's own port, if it has one.
+    pub(crate) fn own_address(&self) -> Option<&str> {
+        match self {
+            Self::Http | Self::Off => None,
+            Self::At(address) => Some(address),
+        }
+    }
+}
+
 impl FromStr for Ui {
     type Err = String;
 

@@ -220,7 +220,7 @@ fn config(args: AgentArgs, files: u64, global: &Global) -> Result<AgentConfig, F
             "flags of a job only count when it is created; add --tasks, or leave them out",
         ));
     }
-    if args.mindspore.is_some() && global.tls_dir.is_some() {
+    if args.mindspore.is_some() && global.tls_dir().is_some() {
         let text = "nodes serve MindSpore in plain text only; leave out --mindspore, or --tls-dir and TRIPOD_TLS_DIR";
         return Err(Failure::new(Code::FlagsConflict, text));
     }

@@ -198,6 +198,9 @@ mod tests {
         assert_eq!(checked(&format!("{first}election-min-ms = 1\n")), Err(Code::ValueIllegal));
         assert_eq!(checked(&format!("{first}tasks = 0\n")), Err(Code::ConfigValue));
         assert_eq!(checked("node = = 1\n"), Err(Code::ConfigSyntax));
+        let open = first.replace("a:1", "10.0.0.1:7700");
+        assert_eq!(checked(&open), Err(Code::PlainText));
+        assert_eq!(checked(&format!("{open}insecure = true\n")), Ok(()));
     }
 
     #[test]

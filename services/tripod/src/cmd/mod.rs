@@ -44,7 +44,7 @@ use crate::failure::Failure;
 
 /// Has what this process asks of nodes go by TLS, if it was told by which files.
 fn protect(command: &Command, global: &Global) -> Result<(), Failure> {
-    let Some(directory) = &global.tls_dir else { return Ok(()) };
+    let Some(directory) = global.tls_dir() else { return Ok(()) };
     match command {
         Command::Bench(_) => {
             let text = "`bench` does not speak TLS; leave out --tls-dir and TRIPOD_TLS_DIR, and have the nodes serve it with \
@@ -52,12 +52,12 @@ fn protect(command: &Command, global: &Global) -> Result<(), Failure> {
             Err(Failure::new(Code::FlagsConflict, text))
         }
         Command::Agent(_) | Command::Objstore(_) | Command::Worker(_) => {
-            let tls = tls_flags::protect_client(directory)?;
+            let tls = tls_flags::protect_client(&directory)?;
             tokio::spawn(tls.keep_current());
             Ok(())
         }
         command if command.asks_the_cluster() || matches!(command, Command::Status(_) | Command::Run(_)) => {
-            tls_flags::protect_client(directory).map(drop)
+            tls_flags::protect_client(&directory).map(drop)
         }
         _ => Ok(()),
     }
@@ -70,7 +70,7 @@ pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
     if let Some(file) = &global.token_file
         && (cli.command.asks_the_cluster() || matches!(cli.command, Command::Status(_)))
     {
-        token_file::bear(file, global.tls_dir.as_deref())?;
+        token_file::bear(file, global.tls_dir().as_deref())?;
     }
     let endpoints = cli.command.asks_the_cluster().then(|| global.endpoints.clone());
     let done = match cli.command {

@@ -15,6 +15,7 @@ use crate::failure::Failure;
 use crate::node::{DEFAULT_JOB, Stop};
 use crate::open_files;
 use crate::output::{self, Format};
+use crate::plain_text::{self, Names, PlainPort};
 
 const EXAMPLES: &str = "\
 One store a machine keeps the objects of its workers and drivers in shared memory, and fetches others from
@@ -25,7 +26,7 @@ A store that starts again is a new one: objects that only the old one held are m
 
 Examples:
   tripod objstore                                     for a cluster on this machine
-  tripod objstore --listen 10.0.0.5:7750 --capacity-mib 65536 --directory /var/lib/tripod-objects
+  tripod objstore --listen 10.0.0.5:7750 --insecure --capacity-mib 65536 --directory /var/lib/tripod-objects
 
 It serves the chunks of Mars' tensors and frames at its address, too, to those that objects are given to
 (--order-allow).";
@@ -81,6 +82,11 @@ pub(crate) struct ObjStoreArgs {
     #[arg(long, value_name = "DIR")]
     directory: Option<PathBuf>,
 
+    /// Serve other machines in plain text: whoever reaches --listen is judged by its address alone (--order-allow)
+    /// [env: TRIPOD_INSECURE=true]
+    #[arg(long)]
+    insecure: bool,
+
     /// End gracefully when standard input ends, that is, when the process that started this one does
     #[arg(long)]
     exit_with_parent: bool,
@@ -96,6 +102,14 @@ struct ServesLine<'a> {
 
 /// Keeps objects until it is told to stop.
 pub(crate) async fn run(args: ObjStoreArgs, global: &Global) -> Result<(), Failure> {
+    if !plain_text::is_asked_for(args.insecure) {
+        let listen = PlainPort::new("--listen", args.listen.to_string());
+        plain_text::refuse(
+            vec![listen],
+            Names::LookedUp,
+            "listen on 127.0.0.1, or add --insecure: object stores do not speak TLS yet",
+        )?;
+    }
     let mut stop = Stop::listen(args.exit_with_parent)?;
     raise_open_files();
     let store = Store::start(config(args, global)?).await?;

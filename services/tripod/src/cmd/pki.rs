@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
-use tripod_identity::Realm;
+use tripod_identity::{Identity, Realm};
 use tripod_proto::code::Code;
 use tripod_tls::Tls;
 
 use crate::cli::Global;
 use crate::failure::Failure;
 use crate::output::{self, Format};
-use crate::pki::{Authority, Issued};
+use crate::pki::{Authority, Issued, Line, Request, Wanted};
+use crate::view::count;
 
 const EXAMPLES: &str = "\
 Examples, for three nodes and one operator:
@@ -25,6 +26,12 @@ Examples, for three nodes and one operator:
 
 Copy each directory to its machine, and name it there: `tripod server --tls-dir n1 ...` on a node,
 TRIPOD_TLS_DIR=ann for the operator's commands. Keep `ca` off the nodes: whoever reads its keys can be anybody.
+
+With --csr a key stays on its machine, and the issuers on theirs:
+  tripod pki node n1 --host 10.0.0.1 --out n1 --csr n1.csr                       on the node
+  tripod pki node n1 --host 10.0.0.1 --out signed --csr n1.csr --ca ca           where the issuers are
+Who is not to be believed any more:
+  tripod pki crl --ca ca --revoke operator/ann
 
 A node takes new files within a minute, or at once on SIGHUP, so certificates are made anew by the same command.
 Certificates from another issuer serve as well: a node's has the URI spiffe://TRUST/tripod/CLUSTER/node/NAME, its hosts,
@@ -42,6 +49,8 @@ pub(crate) enum PkiCommand {
     Operator(OperatorArgs),
     /// Make the certificate of a program of one job
     Job(JobArgs),
+    /// Revoke certificates, and make the lists by which nodes know
+    Crl(CrlArgs),
     /// Check the files of a directory, and show who they are of and until when
     Status {
         /// The directory that `--tls-dir` is to name
@@ -76,12 +85,38 @@ pub(crate) struct InitArgs {
 #[derive(Debug, Args)]
 pub(crate) struct Place {
     /// The directory of the issuers, from `tripod pki init`
-    #[arg(long, value_name = "DIR")]
-    ca: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "csr")]
+    ca: Option<PathBuf>,
 
     /// The directory for tls.crt, tls.key and ca.crt, made if it is missing; files that are there are replaced
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+
+    /// A request for the certificate, so that its key and those of the issuers never meet. Without --ca: make the key in
+    /// --out, and write the request to this file. With --ca: sign the request in this file, and make no key
+    #[arg(long, value_name = "FILE")]
+    csr: Option<PathBuf>,
+}
+
+/// Flags of `pki crl`.
+#[derive(Debug, Args)]
+pub(crate) struct CrlArgs {
+    /// The directory of the issuers, from `tripod pki init`
+    #[arg(long, value_name = "DIR")]
+    ca: PathBuf,
+
+    /// Revoke somebody: operator/ann, node/n2, job/train/agent means every certificate of that name which these issuers
+    /// have made; a file means the certificate in it
+    #[arg(long, value_name = "NAME|FILE,...", value_delimiter = ',')]
+    revoke: Vec<String>,
+
+    /// Write the lists to these files, too: crl.pem in the directory of each node
+    #[arg(long, value_name = "FILE,...", value_delimiter = ',')]
+    out: Vec<PathBuf>,
+
+    /// When a newer list is due. Nodes go on with an older one: who was revoked stays so
+    #[arg(long, value_name = "DAYS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=397))]
+    days: u32,
 }
 
 /// Flags of `pki node`.
@@ -195,6 +230,7 @@ pub(crate) fn run(command: PkiCommand, global: &Global) -> Result<(), Failure> {
             let path = job_path(&args)?;
             issue(&path, &args.host, Duration::from_hours(args.hours.into()), &args.place, global)
         }
+        PkiCommand::Crl(args) => revoke(&args, global),
         PkiCommand::Status { dir } => status(&dir, global),
     }
 }
@@ -233,9 +269,12 @@ fn issue(
     place: &Place,
     global: &Global,
 ) -> Result<(), Failure> {
-    let authority = Authority::open(&place.ca)?;
+    let Some(ca) = &place.ca else { return request(path, place, global) };
+    let authority = Authority::open(ca)?;
     let identity = authority.identity(path)?;
-    let Issued { identity, files, not_after_ms } = authority.issue(identity, hosts, lifetime, &place.out)?;
+    let request = place.csr.as_ref().map(|file| Request::read(file, path)).transpose()?;
+    let wanted = Wanted { identity, hosts, lifetime, request };
+    let Issued { identity, files, not_after_ms } = authority.issue(&wanted, &place.out)?;
     let directory = place.out.display().to_string();
     let made = Made { identity: identity.to_string(), directory, files, not_after_ms };
     match global.format() {
@@ -247,6 +286,64 @@ fn issue(
             made.directory,
             days(lifetime)
         ))?,
+    }
+    Ok(())
+}
+
+/// Makes a key and a request for its certificate.
+fn request(path: &str, place: &Place, global: &Global) -> Result<(), Failure> {
+    let file = place.csr.as_ref().expect("the command line wants one of both");
+    // Any cluster: which it is, its issuers know.
+    if let Err(why) = format!("spiffe://any/tripod/any/{path}").parse::<Identity>() {
+        return Err(Failure::new(Code::ValueIllegal, format!("`{path}`: {why}")));
+    }
+    Request::make(path, &place.out, file)?;
+    let (directory, file) = (place.out.display().to_string(), file.display().to_string());
+    match global.format() {
+        Format::Json => output::json(&serde_json::json!({ "request": file, "directory": directory }))?,
+        Format::Table => output::line(&format!(
+            "{path}: key in {directory}, request in {file}; next: take the request to the issuers, sign it there by the same \
+             command with --ca DIR --csr {file}, and put what it makes beside the key"
+        ))?,
+    }
+    Ok(())
+}
+
+/// What was revoked, and how many are. A schema, too.
+#[derive(Debug, Serialize)]
+struct Revoked {
+    revoked: Vec<RevokedOne>,
+    /// In the lists, all in all.
+    listed: usize,
+    files: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct RevokedOne {
+    path: String,
+    serial: String,
+}
+
+fn revoke(args: &CrlArgs, global: &Global) -> Result<(), Failure> {
+    let authority = Authority::open(&args.ca)?;
+    let one = |line: Line| RevokedOne { serial: line.serial_hex(), path: line.path };
+    let revoked: Vec<RevokedOne> = authority.revoke(&args.revoke)?.into_iter().map(one).collect();
+    let listed = authority.write_lists(Duration::from_hours(24) * args.days, &args.out)?;
+    let own = args.ca.join(tripod_tls::REVOKED_FILE);
+    let files = [&own].into_iter().chain(&args.out).map(|file| file.display().to_string()).collect();
+    let told = Revoked { revoked, listed, files };
+    match global.format() {
+        Format::Json => output::json(&told)?,
+        Format::Table => {
+            for one in &told.revoked {
+                output::line(&format!("revoked: {}, certificate {}", one.path, one.serial))?;
+            }
+            output::line(&format!(
+                "{} in the lists, in {}; next: put this file as crl.pem into the directory of every node",
+                count(told.listed, "certificate"),
+                told.files.join(", ")
+            ))?;
+        }
     }
     Ok(())
 }

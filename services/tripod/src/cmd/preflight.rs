@@ -9,6 +9,8 @@ use tripod_proto::code::Code;
 use crate::args::host_port::host_port;
 use crate::args::initial::InitialMembers;
 use crate::args::port_range::PortRange;
+use crate::args::tls_flags::TlsFlags;
+use crate::args::ui::Ui;
 use crate::cli::Global;
 use crate::failure::Failure;
 use crate::output::{self, Format, Table};
@@ -53,6 +55,10 @@ pub(crate) struct PreflightArgs {
     #[arg(long, value_name = "HOST:PORT", value_parser = host_port)]
     http: Option<String>,
 
+    /// Where the page for people is served: `http`, `off`, or an address of its own
+    #[arg(long, value_name = "WHERE")]
+    ui: Option<Ui>,
+
     /// The voters of the first start
     #[arg(long, value_name = "ID=HOST:PORT,...")]
     initial: Option<InitialMembers>,
@@ -68,6 +74,9 @@ pub(crate) struct PreflightArgs {
     /// Ports on which nodes of MindSpore find their jobs
     #[arg(long, value_name = "FIRST-LAST")]
     mindspore_ports: Option<PortRange>,
+
+    #[command(flatten)]
+    tls: TlsFlags,
 }
 
 /// What is printed as JSON. Fields may be added, never renamed.
@@ -107,8 +116,10 @@ fn plan(args: PreflightArgs, global: &Global) -> Plan {
         client: args.client,
         peer: args.peer,
         http: args.http,
+        ui: args.ui,
         initial: args.initial,
         join: args.join,
+        tls: args.tls,
         endpoints: global.endpoints.clone(),
     }
 }

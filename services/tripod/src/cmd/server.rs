@@ -19,22 +19,23 @@ use crate::args::port_range::PortRange;
 use crate::args::seconds::Seconds;
 use crate::args::state_flags::StateFlags;
 use crate::args::timing::Pace;
-use crate::args::tls_flags::TlsFlags;
+use crate::args::tls_flags::{NodePorts, TlsFlags};
 use crate::args::ui::Ui;
 use crate::backups::Plan;
 use crate::failure::Failure;
 use crate::node::joining::{self, Joined};
 use crate::node::{self, SNAPSHOT_EVERY_ENTRIES, Stop, is_unspecified};
+use crate::plain_text::Names;
 
 const EXAMPLES: &str = "\
 Example, the first of three nodes (the others differ in --node and their addresses):
   tripod server --node 1 --data /var/lib/tripod \\
       --client 10.0.0.1:7700 --peer 10.0.0.1:7800 --http 10.0.0.1:7900 \\
-      --initial 1=10.0.0.1:7800,2=10.0.0.2:7800,3=10.0.0.3:7800 --tasks 8
+      --initial 1=10.0.0.1:7800,2=10.0.0.2:7800,3=10.0.0.3:7800 --tasks 8 --tls-dir /etc/tripod/tls
 
 A node that joins a running cluster, any of whose nodes it names:
   tripod server --join 10.0.0.1:7700 --data /var/lib/tripod \\
-      --client 10.0.0.4:7700 --peer 10.0.0.4:7800 --http 10.0.0.4:7900
+      --client 10.0.0.4:7700 --peer 10.0.0.4:7800 --http 10.0.0.4:7900 --tls-dir /etc/tripod/tls
 
 The same from a file, whose keys are the names of these flags (docs/server.toml explains each of them):
   tripod server --config /etc/tripod/server.toml
@@ -206,6 +207,8 @@ pub(crate) async fn run(args: ServerArgs) -> Result<(), Failure> {
     let ran = async {
         // Before the node asks for its id, which lasts until somebody answers.
         let mut stop = Stop::listen(args.exit_with_parent)?;
+        args.tls.check_ports(&ports(&args), Names::LookedUp)?;
+        check_private(&args)?;
         let tls = args.tls.read()?;
         if let Some(tls) = &tls {
             tls.protect_this_process();
@@ -232,11 +235,34 @@ pub(crate) async fn run(args: ServerArgs) -> Result<(), Failure> {
 /// # Errors
 /// The flags contradict each other.
 pub(crate) fn check(args: ServerArgs) -> Result<(), Failure> {
+    // Of another machine, perhaps, where names mean something else.
+    args.tls.check_ports(&ports(&args), Names::LeftAlone)?;
     match (&args.initial, &args.join[..]) {
         (Some(_), []) => config(args, None).map(|_| ()),
         (Some(_), _) => Err(both_ways()),
         // Who the node is stands in its data, or is told by the cluster.
         (None, _) => reached_at(&args).map(|_| ()),
+    }
+}
+
+/// Looks whether others could read what this node has kept.
+fn check_private(args: &ServerArgs) -> Result<(), Failure> {
+    use tripod_local::{NotPrivate, Owner, check_closed};
+    let not_private = |error: NotPrivate| Failure::told(Code::NotPrivate, error.to_string());
+    check_closed(&args.data, Owner::Own).map_err(not_private)?;
+    // Several nodes may share it, with users of their own.
+    let backups = args.backup_dir.as_deref();
+    backups.map_or(Ok(()), |backups| check_closed(backups, Owner::Any)).map_err(not_private)
+}
+
+/// Where the node listens.
+fn ports(args: &ServerArgs) -> NodePorts<'_> {
+    NodePorts {
+        client: Some(&args.client),
+        peer: Some(&args.peer),
+        http: Some(&args.http),
+        ui: args.ui.as_ref().and_then(Ui::own_address),
+        mindspore: args.mindspore_ports.is_some(),
     }
 }
 
@@ -332,6 +358,7 @@ fn config(args: ServerArgs, joined: Option<Joined>) -> Result<node::Config, Fail
     job_ports.check_apart(args.mindspore_ports)?;
     check_uids(&args)?;
     args.tls.check()?;
+    let insecure = args.tls.serves_others_in_plain_text(&ports(&args));
     if args.mindspore_ports.is_some() && args.tls.is_strict_for_clients() {
         let text = "--mindspore-ports are in plain text, and with --client-tls strict no client may be; choose permissive, or \
                     leave one of them out";
@@ -360,6 +387,7 @@ fn config(args: ServerArgs, joined: Option<Joined>) -> Result<node::Config, Fail
         connections: (args.client_connections, args.client_connections_per_address),
         dial_allow: args.dial_allow.unwrap_or_default(),
         tls: None,
+        insecure,
         audit,
         authorise: args.tls.authorise(),
         memory: args.memory.limits(),

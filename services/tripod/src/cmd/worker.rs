@@ -6,6 +6,7 @@ use tripod_worker::{Config, Worker, demo};
 use crate::cli::Global;
 use crate::failure::Failure;
 use crate::node::{DEFAULT_JOB, Stop};
+use crate::plain_text::{self, Names, PlainPort};
 
 const EXAMPLES: &str = "\
 A worker of this program has functions for trying a cluster out (`tripod.noop`, `tripod.add`,
@@ -15,7 +16,7 @@ Python (`python -m tripod_ray.worker`). Start an object store first: a worker en
 Examples:
   tripod objstore &                       first, an object store on the same machine
   tripod worker --slots 4
-  tripod worker --host 10.0.0.5           as other machines reach this one";
+  tripod worker --host 10.0.0.5 --insecure    as other machines reach this one";
 
 /// Flags of `worker`.
 #[derive(Debug, Args)]
@@ -37,6 +38,10 @@ pub(crate) struct WorkerArgs {
     #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=1024))]
     slots: u32,
 
+    /// Serve other machines in plain text: whoever reaches --host may have code executed here [env: TRIPOD_INSECURE=true]
+    #[arg(long)]
+    insecure: bool,
+
     /// End gracefully when standard input ends, that is, when the process that started this one does
     #[arg(long)]
     exit_with_parent: bool,
@@ -44,6 +49,14 @@ pub(crate) struct WorkerArgs {
 
 /// Executes tasks until it is told to stop.
 pub(crate) async fn run(args: WorkerArgs, global: &Global) -> Result<(), Failure> {
+    if !plain_text::is_asked_for(args.insecure) {
+        let host = PlainPort::new("--host", args.host.clone());
+        plain_text::refuse(
+            vec![host],
+            Names::LookedUp,
+            "leave out --host, or add --insecure: workers do not speak TLS yet",
+        )?;
+    }
     let mut stop = Stop::listen(args.exit_with_parent)?;
     let config =
         Config { endpoints: global.endpoints.clone(), job: args.job, host: args.host, store: args.store };

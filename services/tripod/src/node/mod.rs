@@ -16,7 +16,7 @@ mod retry;
 mod stop;
 
 use std::future::Future;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -97,6 +97,8 @@ pub(crate) struct Config {
     pub(crate) dial_allow: Allow,
     /// How connections are protected; absent: they are in plain text.
     pub(crate) tls: Option<NodeTls>,
+    /// Whether it may serve other machines in plain text.
+    pub(crate) insecure: bool,
     /// Where lines of what is done go; absent: nowhere.
     pub(crate) audit: Option<AuditPlan>,
     /// What becomes of calls that their callers may not make.
@@ -131,7 +133,6 @@ struct Tasks {
 /// Runs a node until it is told to stop.
 pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     default_job::check(&config.default_job)?;
-    keep_private(&config.data);
     let auditor = audit::start(&config)?;
     let connections = connection_limits(&config);
     let listeners = Listeners::open(&config).await?;
@@ -179,6 +180,7 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
         client = %addresses.client(),
         peer = %config.peer,
         http = %addresses.http(),
+        insecure = config.insecure,
         "node is up"
     );
     let ended = tokio::select! {
@@ -233,18 +235,6 @@ fn removed(node: NodeId, reason: String) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes the rights of others from the data directory of an earlier build.
-fn keep_private(data: &Path) {
-    match tripod_local::tighten(data) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            // Whether this node can live there is found out next.
-            let code = number(Code::NotPrivate);
-            tracing::warn!(code, data = %data.display(), %error, "whether other users may enter the data directory is not known");
-        }
-        Ok(_) | Err(_) => {}
-    }
-}
-
 /// How many connections of clients there may be.
 fn connection_limits(config: &Config) -> ConnectionLimits {
     let (all, at_one_address) = config.connections;
@@ -294,6 +284,7 @@ async fn replicate(
     let parts = tripod_gateway::Parts::new(tripod_gateway::Options {
         connections,
         memory: config.memory,
+        insecure: config.insecure,
         state: config.state,
         ..Default::default()
     });

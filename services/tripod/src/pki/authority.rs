@@ -5,14 +5,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
-    KeyPair, KeyUsagePurpose, SanType,
+    KeyPair, KeyUsagePurpose, SanType, SerialNumber,
 };
 use time::OffsetDateTime;
 use tripod_identity::{Identity, Kind, Realm};
 use tripod_proto::code::Code;
 use tripod_tls::{CERTIFICATE_FILE, CLIENT_ROOTS_FILE, KEY_FILE, ROOTS_FILE};
 
-use super::store;
+use super::record::{self, Line};
+use super::request::Request;
+use super::{failed, store};
 use crate::failure::Failure;
 
 /// Signs nodes.
@@ -29,6 +31,17 @@ const BACKDATED: Duration = Duration::from_mins(5);
 pub(crate) struct Authority {
     directory: PathBuf,
     realm: Realm,
+}
+
+/// A certificate that is to be made.
+#[derive(Debug)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) identity: Identity,
+    /// It holds for these, too.
+    pub(crate) hosts: &'a [String],
+    pub(crate) lifetime: Duration,
+    /// For a key that is elsewhere; `None`: for one that is made now.
+    pub(crate) request: Option<Request>,
 }
 
 /// A certificate that was made.
@@ -99,20 +112,15 @@ impl Authority {
         })
     }
 
-    /// Makes the files of somebody, in the directory `out`. Its certificate holds for these hosts, too.
-    pub(crate) fn issue(
-        &self,
-        identity: Identity,
-        hosts: &[String],
-        lifetime: Duration,
-        out: &Path,
-    ) -> Result<Issued, Failure> {
+    /// Makes the files of somebody, in the directory `out`. What was asked for by a request has its key elsewhere.
+    pub(crate) fn issue(&self, wanted: &Wanted<'_>, out: &Path) -> Result<Issued, Failure> {
+        let Wanted { identity, hosts, lifetime, request } = wanted;
         let is_node = matches!(identity.kind, Kind::Node(_));
         let has_two = self.directory.join(format!("{CLIENT}.crt")).exists();
         let signer = if is_node || !has_two { PEER } else { CLIENT };
         let roots = store::read(&self.directory, &format!("{PEER}.crt"))?;
         let issuer = self.issuer(signer)?;
-        let (mut params, not_after_ms) = params(lifetime)?;
+        let (mut params, not_after_ms) = params(*lifetime)?;
         params.subject_alt_names = CertificateParams::new(hosts.to_vec()).map_err(failed)?.subject_alt_names;
         params.subject_alt_names.push(SanType::URI(identity.to_string().try_into().map_err(failed)?));
         params.distinguished_name.push(DnType::CommonName, identity.kind.to_string());
@@ -122,21 +130,45 @@ impl Authority {
             params.extended_key_usages.push(ExtendedKeyUsagePurpose::ServerAuth);
         }
         params.use_authority_key_identifier_extension = true;
-        let key = KeyPair::generate().map_err(failed)?;
-        let certificate = params.signed_by(&key, &issuer).map_err(failed)?;
+        let serial = serial();
+        params.serial_number = Some(SerialNumber::from_slice(&serial));
         store::directory(out)?;
-        let mut files = vec![KEY_FILE, CERTIFICATE_FILE, ROOTS_FILE];
+        let mut files = Vec::new();
+        let pem = match request {
+            Some(request) => params.signed_by(request.public_key(), &issuer).map_err(failed)?.pem(),
+            None => {
+                let key = KeyPair::generate().map_err(failed)?;
+                let certificate = params.signed_by(&key, &issuer).map_err(failed)?;
+                store::write(out, KEY_FILE, &key.serialize_pem())?;
+                files.push(KEY_FILE);
+                certificate.pem()
+            }
+        };
+        // Before anybody has it: what is not recorded cannot be revoked by its name.
+        let now_s = now().as_secs();
+        let (signer, path) = (signer.to_owned(), identity.kind.to_string());
+        let line = Line { signer, serial, not_after_s: not_after_ms / 1000, at_s: now_s, path };
+        record::add(&self.directory, record::ISSUED, &[line], now_s)?;
         store::write(out, ROOTS_FILE, &roots)?;
         if is_node && has_two {
             store::write(out, CLIENT_ROOTS_FILE, &store::read(&self.directory, &format!("{CLIENT}.crt"))?)?;
-            files.push(CLIENT_ROOTS_FILE);
         }
-        store::write(out, KEY_FILE, &key.serialize_pem())?;
-        store::write(out, CERTIFICATE_FILE, &certificate.pem())?;
-        Ok(Issued { identity, files, not_after_ms })
+        store::write(out, CERTIFICATE_FILE, &pem)?;
+        files.extend([CERTIFICATE_FILE, ROOTS_FILE]);
+        files.extend((is_node && has_two).then_some(CLIENT_ROOTS_FILE));
+        Ok(Issued { identity: identity.clone(), files, not_after_ms })
     }
 
-    fn issuer(&self, name: &str) -> Result<Issuer<'static, KeyPair>, Failure> {
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The names of the issuers that there are.
+    pub(super) fn signers(&self) -> impl Iterator<Item = &'static str> {
+        [PEER, CLIENT].into_iter().filter(move |name| self.directory.join(format!("{name}.crt")).exists())
+    }
+
+    pub(super) fn issuer(&self, name: &str) -> Result<Issuer<'static, KeyPair>, Failure> {
         let certificate = store::read(&self.directory, &format!("{name}.crt"))?;
         let key =
             KeyPair::from_pem(&store::read(&self.directory, &format!("{name}.key"))?).map_err(failed)?;
@@ -144,23 +176,33 @@ impl Authority {
     }
 }
 
+/// A number that no other certificate has: 16 bytes of chance, of which the first is no zero and has no sign.
+fn serial() -> Vec<u8> {
+    let mut serial: [u8; 16] = rand::random();
+    serial[0] = (serial[0] & 0x7f) | 0x40;
+    serial.to_vec()
+}
+
 /// A certificate that is valid from now on, and when it ends, in milliseconds since 1970.
 fn params(lifetime: Duration) -> Result<(CertificateParams, u64), Failure> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let at = |since: Duration| {
-        OffsetDateTime::from_unix_timestamp(i64::try_from(since.as_secs()).unwrap_or(i64::MAX))
-    };
-    let until = now.saturating_add(lifetime);
-    let beyond = |_| Failure::new(Code::ValueIllegal, "no certificate lasts so long");
+    let until = now().saturating_add(lifetime);
     let mut params = CertificateParams::default();
     params.distinguished_name = DistinguishedName::new();
-    params.not_before = at(now.saturating_sub(BACKDATED)).map_err(beyond)?;
-    params.not_after = at(until).map_err(beyond)?;
+    params.not_before = at(now().saturating_sub(BACKDATED))?;
+    params.not_after = at(until)?;
     Ok((params, u64::try_from(until.as_millis()).unwrap_or(u64::MAX)))
 }
 
-fn failed(error: impl std::fmt::Display) -> Failure {
-    Failure::new(Code::PkiFailed, format!("the certificate could not be made: {error}"))
+/// Since 1970.
+pub(super) fn now() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// The time so long after the beginning of 1970.
+pub(super) fn at(since: Duration) -> Result<OffsetDateTime, Failure> {
+    let seconds = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
+    let beyond = |_| Failure::new(Code::ValueIllegal, "no certificate lasts so long");
+    OffsetDateTime::from_unix_timestamp(seconds).map_err(beyond)
 }
 
 #[cfg(test)]
@@ -189,7 +231,9 @@ mod tests {
             {
                 let out = root.path().join(path);
                 let identity = authority.identity(path).expect("legal");
-                let issued = authority.issue(identity.clone(), &hosts, DAY, &out).expect("made");
+                let wanted =
+                    Wanted { identity: identity.clone(), hosts: &hosts, lifetime: DAY, request: None };
+                let issued = authority.issue(&wanted, &out).expect("made");
                 let tls = Tls::read(&out).unwrap_or_else(|fault| panic!("{fault}"));
                 assert_eq!(tls.identity(), identity);
                 assert_eq!(tls.not_after(), issued.not_after_ms / 1000);
@@ -198,5 +242,72 @@ mod tests {
             }
             assert_eq!(authority.identity("node/N1").expect_err("refused").code(), Code::ValueIllegal);
         }
+    }
+
+    #[test]
+    fn keys_stay_where_they_were_made_and_certificates_come_to_them() {
+        let root = tempfile::tempdir().expect("a directory");
+        let (ca, own, signed) = (root.path().join("ca"), root.path().join("own"), root.path().join("signed"));
+        let authority = Authority::init(&ca, realm(), false, DAY * 3650).expect("made");
+        let file = root.path().join("n1.csr");
+        Request::make("node/n1", &own, &file).expect("made");
+        let again = Request::make("node/n1", &own, &file).expect_err("the key may be in use");
+        assert!(again.to_string().contains("tls.key is there"), "{again}");
+        let wrong = Request::read(&file, "node/n2").expect_err("not what it asks for");
+        assert!(
+            wrong.to_string().contains("asks for a certificate of node/n1, and not of node/n2"),
+            "{wrong}"
+        );
+        let request = Some(Request::read(&file, "node/n1").expect("well-formed"));
+        let hosts = ["10.0.0.1".to_owned()];
+        let identity = authority.identity("node/n1").expect("legal");
+        let wanted = Wanted { identity: identity.clone(), hosts: &hosts, lifetime: DAY, request };
+        let issued = authority.issue(&wanted, &signed).expect("signed");
+        assert!(!issued.files.contains(&KEY_FILE) && !signed.join(KEY_FILE).exists());
+        for name in issued.files {
+            std::fs::copy(signed.join(name), own.join(name)).expect("copied");
+        }
+        assert_eq!(Tls::read(&own).expect("a whole").identity(), identity);
+        // Who changed a byte does not have the key.
+        let text = std::fs::read_to_string(&file).expect("text");
+        let middle = text.len() / 2;
+        let other = if text.as_bytes()[middle] == b'A' { "B" } else { "A" };
+        let spoilt = format!("{}{other}{}", &text[..middle], &text[middle + 1..]);
+        std::fs::write(&file, spoilt).expect("written");
+        assert!(Request::read(&file, "node/n1").is_err());
+    }
+
+    #[test]
+    fn who_is_revoked_is_in_the_list_of_their_issuer_by_name_or_by_file_and_once() {
+        let root = tempfile::tempdir().expect("a directory");
+        let authority = Authority::init(&root.path().join("ca"), realm(), false, DAY * 3650).expect("made");
+        let make = |path: &str, out: &str| {
+            let identity = authority.identity(path).expect("legal");
+            let wanted = Wanted { identity, hosts: &[], lifetime: DAY, request: None };
+            authority.issue(&wanted, &root.path().join(out)).expect("made");
+        };
+        make("operator/ann", "ann-1");
+        make("operator/ann", "ann-2");
+        make("operator/bob", "bob");
+        make("node/n1", "n1");
+        let revoke = |whom: &[&str]| {
+            let whom: Vec<String> = whom.iter().map(|one| (*one).to_owned()).collect();
+            authority.revoke(&whom).map(|lines| lines.into_iter().map(|line| line.path).collect::<Vec<_>>())
+        };
+        let file = |name: &str| root.path().join(name).join(CERTIFICATE_FILE).display().to_string();
+        assert_eq!(revoke(&["operator/ann"]).expect("both"), ["operator/ann", "operator/ann"]);
+        let n1 = file("n1");
+        assert_eq!(revoke(&[&n1, "operator/ann", &n1]).expect("one is new"), ["node/n1"]);
+        assert_eq!(revoke(&["operator/eve"]).expect_err("nobody").code(), Code::PkiFailed);
+        let others = Authority::init(&root.path().join("others"), realm(), false, DAY).expect("made");
+        let text = others.revoke(&[file("bob")]).expect_err("not theirs").to_string();
+        assert!(text.contains("none of the issuers in"), "{text}");
+        let copy = root.path().join("n1/crl.pem");
+        assert_eq!(authority.write_lists(DAY, std::slice::from_ref(&copy)).expect("written"), 3);
+        let lists = std::fs::read_to_string(&copy).expect("text");
+        assert_eq!(lists.matches("BEGIN X509 CRL").count(), 2, "one of each issuer");
+        assert!(Tls::read(&root.path().join("n1")).is_err(), "its own certificate is revoked");
+        std::fs::copy(&copy, root.path().join("bob/crl.pem")).expect("copied");
+        assert!(Tls::read(&root.path().join("bob")).is_ok());
     }
 }

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `disk` | the data directory: may it be written, how fast is a flush, how much is free |
 //! | `ports` | whether the node's own addresses can be listened on |
+//! | `plain_text` | whether other machines could use them in plain text |
 //! | `holder` | which program has a port that is taken |
 //! | `running` | whether the node itself runs there already |
 //! | `outgoing` | whether the kernel gives ports of jobs to connections that go out |
@@ -18,6 +19,7 @@ mod holder;
 mod host;
 mod outgoing;
 mod peers;
+mod plain_text;
 mod ports;
 mod running;
 
@@ -29,6 +31,8 @@ use serde_json::Value;
 
 use crate::args::initial::InitialMembers;
 use crate::args::port_range::PortRange;
+use crate::args::tls_flags::TlsFlags;
+use crate::args::ui::Ui;
 
 /// What a node would be started with; what is not known is not checked.
 #[derive(Debug, Clone, Default)]
@@ -38,11 +42,15 @@ pub(crate) struct Plan {
     pub(crate) client: Option<String>,
     pub(crate) peer: Option<String>,
     pub(crate) http: Option<String>,
+    /// Where the page is served.
+    pub(crate) ui: Option<Ui>,
     pub(crate) job_ports: Option<PortRange>,
     pub(crate) mindspore_ports: Option<PortRange>,
     pub(crate) initial: Option<InitialMembers>,
     /// Client addresses of nodes of the cluster to be joined.
     pub(crate) join: Vec<String>,
+    /// How the ports would be protected.
+    pub(crate) tls: TlsFlags,
     /// Client addresses of nodes that may run already.
     pub(crate) endpoints: Vec<String>,
 }
@@ -99,6 +107,7 @@ pub(crate) async fn run(plan: &Plan) -> Vec<Check> {
     }
     checks.push(host::open_files(plan));
     checks.extend(ports::check(plan, running::find(plan).await.as_ref()));
+    checks.extend(plain_text::check(plan));
     let (peers, clock) = tokio::join!(peers::check(plan), clock::check(plan));
     checks.extend(peers);
     checks.push(clock);

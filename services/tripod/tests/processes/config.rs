@@ -52,7 +52,7 @@ fn a_node_started_from_a_file_serves_and_flags_win() {
 fn a_bad_file_is_refused_with_one_line_that_names_file_and_key() {
     let folder = tempfile::tempdir().expect("a directory");
     let file = folder.path().join("server.toml");
-    let least = "data = \"d\"\nclient = \"a:1\"\npeer = \"a:2\"\nhttp = \"a:3\"\ninitial = \"1=a:2\"\n";
+    let least = "data = \"d\"\nclient = \"127.0.0.1:1\"\npeer = \"127.0.0.1:2\"\nhttp = \"127.0.0.1:3\"\ninitial = \"1=a:2\"\n";
     let cases = [
         ("node = 1\nnode = 2\n", "line 2 is not valid TOML: duplicate key"),
         ("node = \n", "line 1 is not valid TOML"),

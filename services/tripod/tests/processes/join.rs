@@ -58,7 +58,7 @@ impl<'a> Site<'a> {
     fn join(&mut self, slot: u16, name: &str, more: &[&str]) -> usize {
         let peer = format!("--peer=0.0.0.0:{}", self.ports.first() + 100 + slot);
         let advertise = format!("--advertise={UNREACHED}");
-        let flags = [&[&peer[..], &advertise], more].concat();
+        let flags = [&[&peer[..], &advertise, "--insecure"], more].concat();
         self.server(slot, name, &flags)
     }
 

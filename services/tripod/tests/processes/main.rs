@@ -24,6 +24,7 @@ mod parameter_server;
 mod recover;
 mod run;
 mod running;
+mod safe_defaults;
 mod scheduler;
 mod schemas;
 #[path = "../runbooks/screen.rs"]

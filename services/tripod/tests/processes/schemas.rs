@@ -153,6 +153,9 @@ fn n9_what_is_printed_as_json_is_what_the_page_says() {
     shown("pki init", &["pki", "init", &issuers, "--cluster", "prod"]);
     shown("pki", &["pki", "operator", "ann", "--ca", &issuers, "--out", &made]);
     shown("pki", &["pki", "status", &made]);
+    let (asked, request) = (place("asked"), place("request"));
+    shown("pki request", &["pki", "operator", "bob", "--out", &asked, "--csr", &request]);
+    shown("pki crl", &["pki", "crl", "--ca", &issuers, "--revoke", "operator/ann"]);
     shown("config explain", &["config", "explain", "tasks"]);
     shown("metrics list", &["metrics", "list"]);
     let settings = root.path().join("server.toml");

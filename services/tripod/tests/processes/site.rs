@@ -5,11 +5,12 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use nix::sys::signal::Signal;
 use serde_json::Value;
 use tripod_processes::cluster::ReservedPorts;
 use tripod_wait::until_blocking;
 
-use crate::support::{kill_by, stderr, tripod};
+use crate::support::{kill_by, send, stderr, tripod};
 
 pub(crate) const NODES: [usize; 3] = [1, 2, 3];
 
@@ -127,6 +128,35 @@ impl<'a> Site<'a> {
             let list: Value = serde_json::from_slice(&output.stdout).ok()?;
             usize::try_from(list["leader"].as_u64()?).ok()
         })
+    }
+
+    /// Has a node look for new files now.
+    pub(crate) fn hang_up(&self, node: usize) {
+        send(self.nodes[node - 1].as_ref().expect("it runs").id(), Signal::SIGHUP);
+    }
+
+    /// Has every node take what was written, and waits until each has taken something for the `times`th time.
+    pub(crate) fn all_take(&self, times: usize) {
+        for node in NODES {
+            self.hang_up(node);
+            until_blocking(format!("node {node} to take new files"), || {
+                let log = self.log(node);
+                (log.matches("new certificates taken").count() >= times).then_some(())
+            });
+        }
+    }
+
+    /// A write that must succeed with whatever the command line does by itself.
+    pub(crate) fn writes(&self, directory: &str, value: &str) {
+        let put = self.run(Some(directory), &["kv", "put", "key", value, "--timeout", "30"]);
+        assert!(put.status.success(), "{value}: {}", stderr(&put));
+    }
+
+    /// What refuses somebody's next call, in the words of the command line.
+    pub(crate) fn refusal(&self, directory: &str) -> String {
+        let output = self.run(Some(directory), &["kv", "get", "key", "--timeout", "2"]);
+        assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+        stderr(&output)
     }
 
     /// Waits until the log of a node says all of this in one line.

@@ -126,7 +126,15 @@ fn wrong_usage_exits_with_two() {
         &["dev", "--tasks", "0"],
         &["dev", "--tasks", "3", "--members", "worker:2"],
         &["job", "create", "x", "--members", "worker:2", "--member", "ps:0=a:1"],
-        &["server", "--node=3", "--data=d", "--client=a:1", "--peer=a:2", "--http=a:3", "--initial=1=a:2"],
+        &[
+            "server",
+            "--node=3",
+            "--data=d",
+            "--client=127.0.0.1:1",
+            "--peer=127.0.0.1:2",
+            "--http=127.0.0.1:3",
+            "--initial=1=a:2",
+        ],
     ];
     for arguments in cases {
         let output = tripod().args(arguments).output().expect("runs");

@@ -43,11 +43,22 @@ pub(crate) struct Dev {
 impl Dev {
     /// Starts three nodes and waits until they are ready.
     pub(crate) fn start(ports: &ReservedPorts, data: &Path, flags: &[&str]) -> Self {
+        Self::start_with(ports, data, flags, &[])
+    }
+
+    /// The same with these environment variables.
+    pub(crate) fn start_with(
+        ports: &ReservedPorts,
+        data: &Path,
+        flags: &[&str],
+        variables: &[(&str, String)],
+    ) -> Self {
         let port = ports.first();
         let mut process = tripod()
             .args(["dev", "--json", "--port", &port.to_string(), "--data"])
             .arg(data)
             .args(flags)
+            .envs(variables.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

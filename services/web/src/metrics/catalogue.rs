@@ -152,6 +152,7 @@ catalogue! {
     TLS_NOT_AFTER = gauge("tripod_tls_not_after_seconds", "when this node's certificate ends; 0 without TLS");
     TLS_RELOAD_FAILURES =
         counter("tripod_tls_reload_failures_total", "looks that found new certificates which were not taken; alarm on it");
+    INSECURE = gauge("tripod_insecure", "1 if other machines can use a port of this node in plain text, as it was told; alarm on it");
     AUDIT_LOST = counter("tripod_audit_lost_total", "lines of the audit log that nothing has written; alarm on it");
     AUTHORISED_CALLS =
         by("outcome", counter("tripod_authorised_calls_total", "calls on all ports of gRPC, by what who calls may"));

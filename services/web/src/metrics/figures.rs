@@ -48,6 +48,7 @@ pub(super) struct Figures {
     pub(super) streams: StreamTally,
     pub(super) tls: Option<Tls>,
     pub(super) authorised: Arc<Tally>,
+    pub(super) insecure: bool,
     pub(super) census: Census,
     pub(super) process: Process,
 }
@@ -234,6 +235,7 @@ impl Figures {
         page.counters(&all::TLS_HANDSHAKES, Outcome::ALL.into_iter().map(handshakes))?;
         page.gauge(&all::TLS_NOT_AFTER, tls.map_or(0, Tls::not_after))?;
         page.counter(&all::TLS_RELOAD_FAILURES, tls.map_or(0, Tls::reload_failures))?;
+        page.gauge(&all::INSECURE, u64::from(self.insecure))?;
         let calls = &self.authorised;
         let outcomes = [
             ("allowed", calls.allowed()),

@@ -73,6 +73,7 @@ pub(crate) async fn page(gateway: &Gateway, seen: &SnapshotsSeen, node: NodeFigu
         streams: gateway.streams().clone(),
         tls: node.tls,
         authorised: node.calls,
+        insecure: gateway.is_insecure(),
         census: Census::take(gateway).await,
         process: Process::look(),
     };

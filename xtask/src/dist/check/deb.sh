@@ -32,12 +32,20 @@ fi
 tripod config check /etc/tripod/server.toml
 gzip -t /usr/share/man/man1/tripod*.gz
 
+# The file names certificates: each node has its own, and so has whoever types commands.
 settings=/etc/tripod/server.toml
+tripod pki init ca --cluster prod
+tripod pki operator ann --ca ca --out ann
+tripod pki node n1 --ca ca --host 10.0.0.1 --out /etc/tripod/tls
 for node in 2 3; do
     sed -e "s/^node = 1/node = $node/" -e "/^\(client\|peer\|http\) = /s/10\.0\.0\.1/10.0.0.$node/" \
-        -e "s#^data = .*#data = \"/var/lib/tripod-$node\"#" "$settings" > "server-$node.toml"
+        -e "s#^data = .*#data = \"/var/lib/tripod-$node\"#" \
+        -e "s#^tls-dir = .*#tls-dir = \"/etc/tripod/tls-$node\"#" "$settings" > "server-$node.toml"
     install -d -o tripod -g tripod -m 700 "/var/lib/tripod-$node"
+    tripod pki node "n$node" --ca ca --host "10.0.0.$node" --out "/etc/tripod/tls-$node"
 done
+chown -R tripod:tripod /etc/tripod/tls /etc/tripod/tls-2 /etc/tripod/tls-3
+export TRIPOD_TLS_DIR="$PWD/ann"
 
 # As the service starts it, and as its user.
 started=$(sed -n 's/^ExecStart=//p' "$unit")
@@ -45,7 +53,7 @@ user=$(sed -n 's/^User=//p' "$unit")
 start() {
     # Words of a command.
     # shellcheck disable=SC2086
-    setpriv --reuid="$user" --regid="$user" --clear-groups $1 > "node-$2.log" 2>&1 &
+    env -u TRIPOD_TLS_DIR setpriv --reuid="$user" --regid="$user" --clear-groups $1 > "node-$2.log" 2>&1 &
 }
 start "$started" 1
 node_1=$!

@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -52,7 +53,7 @@ impl Disk {
             }
         }
         // A directory below the root, as the root itself holds `lost+found` and the ballast.
-        std::fs::create_dir(disk.data())?;
+        std::fs::DirBuilder::new().mode(0o700).create(disk.data())?;
         File::open(disk.data())?.sync_all()?;
         File::open(&disk.mount)?.sync_all()?;
         Ok(disk)

@@ -168,11 +168,27 @@ impl ClusterView {
             .iter()
             .cloned()
             .chain(holds)
+            .chain(self.insecure())
             .chain(backups)
             .chain(authorising)
             .chain(digests)
             .chain(indexes::legend(self.base))
             .collect()
+    }
+
+    /// Which nodes other machines may use without any proof.
+    fn insecure(&self) -> Option<String> {
+        let insecure = self.nodes.iter().filter(|node| node.insecure == Some(true));
+        let ids: Vec<String> = insecure.filter_map(|node| Some(node.id()?.to_string())).collect();
+        let nodes = match ids.len() {
+            0 => return None,
+            1 => "node",
+            _ => "nodes",
+        };
+        Some(format!(
+            "insecure: {nodes} {} may be used in plain text from other machines (--insecure)",
+            ids.join(", ")
+        ))
     }
 
     fn headline(&self) -> String {

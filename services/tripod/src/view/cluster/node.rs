@@ -71,6 +71,8 @@ pub(super) struct NodeView {
     /// What it does with calls that their callers may not make; absent: it does not ask.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) authorise: Option<String>,
+    /// Whether other machines can use a port of it in plain text; `null`: it did not tell.
+    pub(super) insecure: Option<bool>,
     /// Why it is unreachable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) why: Option<String>,
@@ -220,6 +222,7 @@ impl NodeView {
             digest: with_digest.then(|| format!("{:016x}", status.digest)),
             backups: status.backups.as_ref().map(ScheduledView::of),
             authorise: Some(status.authorise.clone()).filter(|mode| !["", "off"].contains(&mode.as_str())),
+            insecure: Some(status.insecure),
             why: None,
         }
     }
@@ -270,6 +273,7 @@ impl NodeView {
             digest: None,
             backups: None,
             authorise: None,
+            insecure: None,
             why: Some(why.to_owned()),
         }
     }

@@ -54,6 +54,19 @@ fn a_dead_node_keeps_its_id_and_says_why() {
 }
 
 #[test]
+fn s52_nodes_that_serve_other_machines_in_plain_text_are_named() {
+    let insecure = |mut answer: NodeAnswer| {
+        answer.status.as_mut().expect("told").insecure = true;
+        answer
+    };
+    let line = "\ninsecure: nodes 1, 3 may be used in plain text from other machines (--insecure)";
+    let view = ClusterView::of(&[insecure(alive(1, 7, 3)), alive(2, 7, 3), insecure(alive(3, 7, 3))], false);
+    assert!(view.render().contains(line), "{}", view.render());
+    assert!(view.is_healthy(), "it was asked for");
+    assert!(!ClusterView::of(&[alive(1, 7, 1)], false).render().contains("insecure"));
+}
+
+#[test]
 fn the_highest_term_is_believed_about_the_leader() {
     let view = ClusterView::of(&[alive(1, 4, 1), alive(2, 5, 2), alive(3, 5, 2)], false);
     assert_eq!((view.leader, view.term), (Some(2), 5));

@@ -1,0 +1,316 @@
+//! Nothing is open to other machines in plain text unless somebody said so. Numbers as in `s52` are those of the table of
+//! attacks on connections.
+
+use std::fs::Permissions;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+use tripod_processes::cluster::ReservedPorts;
+use tripod_wait::until_blocking;
+
+use crate::support::{Dev, reserve_ports, send, stderr, tripod};
+
+/// An address that no machine has: what would listen there ends with another code.
+const ELSEWHERE: &str = "203.0.113.9";
+
+/// A node alone, at these hosts.
+fn server(ports: &ReservedPorts, data: &Path, [client, peer, http]: [&str; 3]) -> Command {
+    let address = |host: &str, offset: u16| format!("{host}:{}", ports.first() + offset);
+    let mut command = tripod();
+    command.args(["server", "--exit-with-parent", "--node=1", "--advertise=127.0.0.1", "--data"]).arg(data);
+    command.args([
+        &format!("--client={}", address(client, 0)),
+        &format!("--peer={}", address(peer, 100)),
+        &format!("--http={}", address(http, 200)),
+        &format!("--initial=1={}", address("127.0.0.1", 100)),
+        &format!("--job-ports={}-{}", ports.first() + 300, ports.first() + 309),
+    ]);
+    command
+}
+
+fn refused(output: &Output, ports: &[String]) {
+    let text = stderr(output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("error: T1541 plain-text: other machines could use "), "{text}");
+    assert!(text.contains("--insecure"), "{text}");
+    for port in ports {
+        assert!(text.contains(port), "{port} is not named: {text}");
+    }
+}
+
+/// Whether nobody listens at the ports of a node, on any address.
+fn nothing_listens(ports: &ReservedPorts) -> bool {
+    [0, 100, 200, 300]
+        .iter()
+        .all(|offset| TcpListener::bind((Ipv4Addr::UNSPECIFIED, ports.first() + offset)).is_ok())
+}
+
+#[test]
+fn s52_a_node_opens_nothing_to_other_machines_in_plain_text() {
+    let ports = reserve_ports();
+    let data = tempfile::tempdir().expect("a directory");
+    let data = data.path().join("d");
+    let here = "127.0.0.1";
+    let first = ports.first();
+    for (hosts, named) in [
+        ([ELSEWHERE, here, here], vec![format!("--client {ELSEWHERE}:{first}")]),
+        ([here, "0.0.0.0", here], vec![format!("--peer 0.0.0.0:{}", first + 100)]),
+        ([here, here, "[::]"], vec![format!("--http [::]:{}", first + 200)]),
+        (["0.0.0.0"; 3], vec!["--client".into(), "--peer".into(), "--http".into()]),
+    ] {
+        let output = server(&ports, &data, hosts).output().expect("runs");
+        refused(&output, &named);
+        assert!(stderr(&output).contains("add --tls-dir, or --insecure"), "{}", stderr(&output));
+        assert!(nothing_listens(&ports) && !data.exists(), "{hosts:?}: something was opened or made");
+    }
+    // The page's own port is one of them.
+    let mut page = server(&ports, &data, [here; 3]);
+    let output = page.arg("--ui").arg(format!("{ELSEWHERE}:{}", first + 201)).output().expect("runs");
+    refused(&output, &[format!("--ui {ELSEWHERE}:{}", first + 201)]);
+    // By the environment as by flags, and a flag wins.
+    let says = |variable: &str, flag: &[&str]| {
+        server(&ports, &data, [ELSEWHERE, here, here])
+            .env("TRIPOD_INSECURE", variable)
+            .args(flag)
+            .output()
+            .expect("runs")
+    };
+    for (variable, flag) in [("false", &[] as &[&str]), ("", &[]), ("true", &["--insecure=false"])] {
+        refused(&says(variable, flag), &[]);
+    }
+    for (variable, flag) in [("true", &[] as &[&str]), ("false", &["--insecure"])] {
+        let text = stderr(&says(variable, flag));
+        assert!(text.contains("T1401 listen-failed: cannot listen on --client"), "it is let through: {text}");
+    }
+}
+
+#[test]
+fn s52_certificates_are_no_excuse_for_a_port_that_takes_plain_text() {
+    let ports = reserve_ports();
+    let place = tempfile::tempdir().expect("a directory");
+    let pki = |arguments: &[&str]| {
+        let output = tripod().arg("pki").args(arguments).current_dir(place.path()).output().expect("runs");
+        assert!(output.status.success(), "{}", stderr(&output));
+    };
+    pki(&["init", "ca", "--cluster", "prod"]);
+    pki(&["node", "n1", "--ca", "ca", "--host", ELSEWHERE, "--out", "n1"]);
+    let tls = place.path().join("n1").display().to_string();
+    let start = |flags: &[&str]| {
+        let mut command = server(&ports, &place.path().join("d"), [ELSEWHERE; 3]);
+        command.args(["--tls-dir", &tls]).args(flags).output().expect("runs")
+    };
+    let text = stderr(&start(&[]));
+    assert!(
+        text.contains("T1401 listen-failed: cannot listen on --client"),
+        "protected ports are refused: {text}"
+    );
+    for (flag, port) in
+        [("--client-tls=off", "--client"), ("--peer-tls=permissive", "--peer"), ("--http-tls=off", "--http")]
+    {
+        refused(&start(&[flag]), &[port.to_owned()]);
+    }
+}
+
+#[test]
+fn s52_object_stores_and_workers_do_not_serve_other_machines_either() {
+    for (line, port) in [
+        (&["objstore", "--listen", "203.0.113.9:0"][..], "--listen 203.0.113.9:0"),
+        (&["objstore", "--listen", "0.0.0.0:0", "--advertise", "127.0.0.1:1"], "--listen 0.0.0.0:0"),
+        (&["worker", "--host", ELSEWHERE], "--host 203.0.113.9"),
+    ] {
+        let output = tripod().args(line).output().expect("runs");
+        refused(&output, &[port.to_owned()]);
+    }
+    let place = tempfile::tempdir().expect("a directory");
+    let mut meant = tripod();
+    meant.args(["objstore", "--listen", "203.0.113.9:0", "--directory"]).arg(place.path().join("objects"));
+    let text = stderr(&meant.env("TRIPOD_INSECURE", "true").output().expect("runs"));
+    assert!(!text.contains("T1541"), "{text}");
+}
+
+#[test]
+fn s52_a_local_cluster_has_no_other_host() {
+    for flag in ["--host", "--client", "--listen"] {
+        let output = tripod().args(["dev", flag, "0.0.0.0"]).output().expect("runs");
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    }
+    // What the environment says of nodes does not move it, and does not open it.
+    let ports = reserve_ports();
+    let data = tempfile::tempdir().expect("a directory");
+    let anywhere = |offset: u16| format!("0.0.0.0:{}", ports.first() + offset);
+    let variables = [
+        ("TRIPOD_CLIENT", anywhere(0)),
+        ("TRIPOD_PEER", anywhere(100)),
+        ("TRIPOD_HTTP", anywhere(200)),
+        ("TRIPOD_INSECURE", "true".to_owned()),
+    ];
+    let dev = Dev::start_with(&ports, data.path(), &[], &variables);
+    let other = SocketAddr::from((Ipv4Addr::new(127, 0, 0, 7), ports.first()));
+    assert!(TcpStream::connect(other).is_err(), "a node serves at another address than 127.0.0.1");
+    let status = dev.status();
+    assert_eq!(status["nodes"][0]["insecure"], false, "{status}");
+    dev.end();
+}
+
+/// A node that runs and is ended with this value.
+struct Node(Child);
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn s52_whoever_is_insecure_says_so_in_its_log_status_and_metric() {
+    let ports = reserve_ports();
+    let place = tempfile::tempdir().expect("a directory");
+    let log = place.path().join("log");
+    let mut command = server(&ports, &place.path().join("d"), ["0.0.0.0", "127.0.0.1", "127.0.0.1"]);
+    let log_file = std::fs::File::create(&log).expect("made");
+    let mut node =
+        Node(command.arg("--insecure").stdin(Stdio::piped()).stderr(log_file).spawn().expect("starts"));
+    let client = format!("127.0.0.1:{}", ports.first());
+    let run = |arguments: &[&str]| {
+        tripod().args(arguments).env("TRIPOD_ENDPOINTS", &client).output().expect("runs")
+    };
+    let json: Value = until_blocking("a node that leads", || {
+        let output = run(&["status", "--json"]);
+        output.status.success().then(|| serde_json::from_slice(&output.stdout).expect("JSON"))
+    });
+    assert_eq!(json["nodes"][0]["insecure"], true, "{json}");
+    let text = String::from_utf8(run(&["status"]).stdout).expect("UTF-8");
+    assert!(
+        text.contains("insecure: node 1 may be used in plain text from other machines (--insecure)"),
+        "{text}"
+    );
+    let http = format!("127.0.0.1:{}", ports.first() + 200);
+    assert!(page(&http, "/metrics").contains("\ntripod_insecure 1\n"));
+    assert!(page(&http, "/status").contains("\"insecure\":true"));
+    let log = std::fs::read_to_string(&log).expect("a log");
+    assert!(log.lines().any(|line| line.contains("node is up") && line.contains("insecure=true")), "{log}");
+    send(node.0.id(), Signal::SIGTERM);
+    assert!(node.0.wait().expect("waited").success());
+}
+
+/// A page of the http port.
+fn page(address: &str, path: &str) -> String {
+    use std::io::{Read, Write};
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n").expect("sent");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("an answer");
+    text
+}
+
+#[test]
+fn a_variable_for_certificates_that_is_empty_is_none() {
+    // Nobody listens there: that is what is told, and nothing of files.
+    let output = tripod().args(["status", "--endpoints", "127.0.0.1:1"]).env("TRIPOD_TLS_DIR", "").output();
+    let text = stderr(&output.expect("runs"));
+    assert!(!text.contains("tls") && !text.contains("T1101"), "{text}");
+    let flag = tripod().args(["status", "--endpoints", "127.0.0.1:1", "--tls-dir="]).output().expect("runs");
+    assert_eq!(flag.status.code(), Some(2), "a flag without a value is a mistake: {}", stderr(&flag));
+}
+
+/// Every entry below a directory that others could read or enter, and how many entries there are.
+fn open_to_others(directory: &Path, open: &mut Vec<String>) -> usize {
+    let mut count = 0;
+    for entry in std::fs::read_dir(directory).expect("readable") {
+        let path = entry.expect("an entry").path();
+        // A node that runs replaces files meanwhile.
+        let Ok(found) = std::fs::symlink_metadata(&path) else { continue };
+        let wanted = if found.is_dir() { 0o700 } else { 0o600 };
+        if found.mode() & 0o7777 != wanted {
+            open.push(format!("{} has mode {:o}", path.display(), found.mode() & 0o7777));
+        }
+        count += 1;
+        if found.is_dir() {
+            count += open_to_others(&path, open);
+        }
+    }
+    count
+}
+
+/// The same command line under umask 000, by a shell.
+fn without_umask(command: &Command) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "umask 000; exec \"$0\" \"$@\""]).arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    shell
+}
+
+#[test]
+fn s53_what_a_node_writes_is_for_its_user_whatever_the_umask_says() {
+    let ports = reserve_ports();
+    let place = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| place.path().join(name);
+    let mut command = server(&ports, &at("data"), ["127.0.0.1"; 3]);
+    command.arg("--client-socket").arg(at("socket")).arg("--backup-dir").arg(at("backups"));
+    command.args(["--backup-every=1", "--snapshot-every-entries=5"]);
+    let log = std::fs::File::create(at("log")).expect("made");
+    let mut command = without_umask(&command);
+    let mut node = Node(command.stdin(Stdio::piped()).stderr(log).spawn().expect("starts"));
+    let client = format!("127.0.0.1:{}", ports.first());
+    let run = |arguments: &[&str]| {
+        let mut command = tripod();
+        without_umask(command.args(arguments).env("TRIPOD_ENDPOINTS", &client)).output().expect("runs")
+    };
+    until_blocking("writes enough for a snapshot", || {
+        (0..10).all(|_| run(&["kv", "put", "key", "value"]).status.success()).then_some(())
+    });
+    until_blocking("a backup", || {
+        let names = std::fs::read_dir(at("backups")).ok()?;
+        names.flatten().any(|entry| entry.file_name().to_string_lossy().ends_with(".snap")).then_some(())
+    });
+    let saved = at("saved.snap").display().to_string();
+    assert!(run(&["snapshot", "save", &saved]).status.success());
+    let copy = at("ca").display().to_string();
+    assert!(run(&["pki", "init", &copy, "--cluster", "prod"]).status.success());
+    std::fs::remove_file(at("log")).expect("removed");
+    let mut open = Vec::new();
+    let count = open_to_others(place.path(), &mut open);
+    assert!(open.is_empty(), "{open:#?}");
+    assert!(count > 10, "hardly anything was looked at: {count}");
+    send(node.0.id(), Signal::SIGTERM);
+    assert!(node.0.wait().expect("waited").success());
+}
+
+#[test]
+fn s53_a_directory_that_others_may_enter_is_refused_with_the_command_that_closes_it() {
+    let ports = reserve_ports();
+    let place = tempfile::tempdir().expect("a directory");
+    let (data, backups) = (place.path().join("data"), place.path().join("backups"));
+    let set = |path: &Path, mode| std::fs::set_permissions(path, Permissions::from_mode(mode)).expect("set");
+    let start = || {
+        let mut command = server(&ports, &data, ["127.0.0.1"; 3]);
+        command.arg("--backup-dir").arg(&backups).output().expect("runs")
+    };
+    for (path, other) in [(&data, &backups), (&backups, &data)] {
+        let _ = (std::fs::create_dir(path), std::fs::create_dir(other));
+        set(other, 0o700);
+        set(path, 0o750);
+        let output = start();
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        let expected = format!(
+            "error: T1402 not-private: {0} may be entered by other users (mode 750); `chmod 700 {0}`",
+            path.display()
+        );
+        assert!(text.contains(&expected), "{text}");
+        assert_eq!(std::fs::read_dir(path).expect("readable").count(), 0, "something was written");
+    }
+    set(&backups, 0o700);
+    let output = start();
+    assert!(output.status.success(), "{}", stderr(&output));
+}
