@@ -56,8 +56,8 @@ mod readiness;
 mod renewal;
 mod session;
 mod submit;
-mod tolerance;
 mod tokens;
+mod tolerance;
 
 pub use ages::HeartbeatAges;
 pub use aside::aside;
