@@ -34,7 +34,7 @@ services! {
     AGENTS "agents": "tripod.v1.Agents";
     /// calls of our own API
     NATIVE "native": "tripod.v1.Cluster", "tripod.v1.Jobs", "tripod.v1.Kv", "tripod.v1.Levels", "tripod.v1.Sessions",
-        "tripod.v1.Snapshots", "tripod.v1.Mindspore", "tripod.v1.Tokens";
+        "tripod.v1.Snapshots", "tripod.v1.Mindspore", "tripod.v1.Tokens", "tripod.v1.Events";
     /// calls of the Ray of 2016
     SCHEDULER "ray-2016": "Scheduler", "ObjStore";
     /// calls, batches and lines of our own workers, drivers and stores
