@@ -59,6 +59,8 @@ pub(crate) fn status(status: &Status, jobs: &[Summary], announced: &Members) -> 
         backups: None,
         authorise: String::new(),
         insecure: false,
+        jobs_waiting: 0,
+        waiting_job: String::new(),
         forming: status
             .forming
             .as_ref()

@@ -19,16 +19,18 @@ use tripod_proto::{tensorflow, tripod::v1, xla};
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// The node as a whole, the services of the client port by their full names, and this one.
-const SERVICES: [&str; 14] = [
+const SERVICES: [&str; 17] = [
     "",
     "grpc.health.v1.Health",
     v1::agents_server::SERVICE_NAME,
     v1::cluster_server::SERVICE_NAME,
     v1::diagnose_server::SERVICE_NAME,
+    v1::events_server::SERVICE_NAME,
     v1::jobs_server::SERVICE_NAME,
     v1::kv_server::SERVICE_NAME,
     v1::sessions_server::SERVICE_NAME,
     v1::snapshots_server::SERVICE_NAME,
+    v1::tokens_server::SERVICE_NAME,
     xla::coordination::coordination_service_server::SERVICE_NAME,
     xla::distributed_runtime_service_server::SERVICE_NAME,
     tensorflow::coordination_service_server::SERVICE_NAME,

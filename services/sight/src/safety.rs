@@ -13,6 +13,8 @@ pub struct Member {
     pub cut: bool,
     /// Entries that it lacks; `None`: not known.
     pub lag_entries: Option<u64>,
+    /// The change takes it out: what is wrong with it is no reason against that.
+    pub leaving: bool,
 }
 
 /// The answer.
@@ -44,7 +46,11 @@ pub fn safety(members: &[Member], led: bool) -> Safety {
             Some(format!("node {node} lags {lag} entries"))
         }
     };
-    let why = if led { voters.iter().find_map(trouble) } else { Some("nobody leads".to_owned()) };
+    let why = if led {
+        voters.iter().filter(|member| !member.leaving).find_map(trouble)
+    } else {
+        Some("nobody leads".to_owned())
+    };
     Safety { tolerance, change_safe: why.is_none(), why: why.unwrap_or_default() }
 }
 
@@ -62,7 +68,8 @@ impl Safety {
 mod tests {
     use super::*;
 
-    const WELL: Member = Member { node: 1, voter: true, answers: true, cut: false, lag_entries: Some(0) };
+    const WELL: Member =
+        Member { node: 1, voter: true, answers: true, cut: false, lag_entries: Some(0), leaving: false };
 
     #[test]
     fn a_change_is_safe_only_while_every_voter_is_well() {
@@ -73,6 +80,12 @@ mod tests {
         assert_eq!(
             line(down, true),
             "tolerance 0 nodes   change of members: NOT safe: node 3 does not answer"
+        );
+        let replaced = Member { leaving: true, ..down };
+        assert_eq!(
+            line(replaced, true),
+            "tolerance 0 nodes   change of members: safe",
+            "it is what mends it"
         );
         let behind = Member { lag_entries: Some(81_000), ..WELL };
         assert_eq!(

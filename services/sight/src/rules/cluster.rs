@@ -45,6 +45,7 @@ pub(super) fn safety_of(facts: &Facts) -> Safety {
                     .iter()
                     .any(|finding| finding.parties.iter().any(|(name, _)| *name == node.node.to_string())),
                 lag_entries: lag,
+                leaving: false,
             }
         })
         .collect();

@@ -194,7 +194,7 @@ fn elsewhere_line(facts: &Facts, large: &Place, small: &Place, task: i32) -> Str
 }
 
 /// Since when the others wait, and who they are.
-fn waiting(facts: &Facts, place: &Place) -> (String, String) {
+fn waiting(place: &Place) -> (String, String) {
     let who = if place.arrived.is_empty() { place.arrived_count.to_string() } else { ranges(&place.arrived) };
     let since = place.opened_ms.map_or_else(String::new, |opened| format!(" since {}", clock(opened)));
     let fails = match (place.opened_ms, place.timeout_ms) {
@@ -268,7 +268,7 @@ fn busy(facts: &Facts, place: &Place, who: Vec<i32>) -> Finding {
         ),
         since_ago_ms: Some(facts.waited_ms(place)),
         parties: Vec::new(),
-        lines: who.iter().take(LINES_MAX).map(line).chain([waiting(facts, place)]).collect(),
+        lines: who.iter().take(LINES_MAX).map(line).chain([waiting(place)]).collect(),
         next: vec![format!(
             "look at the stack of task {first}: py-spy dump --nonblocking --pid PID, on its host"
         )],
@@ -304,7 +304,7 @@ fn waits_for_key(facts: &Facts, key: &str, who: Vec<i32>, place: Option<&Place>)
         text: format!("{} {verb} for the key \"{}\", which is not there{others}", tasks(&who), plain(key)),
         since_ago_ms: since,
         parties: Vec::new(),
-        lines: who.iter().take(LINES_MAX).map(line).chain(place.map(|place| waiting(facts, place))).collect(),
+        lines: who.iter().take(LINES_MAX).map(line).chain(place.map(waiting)).collect(),
         next: vec![format!(
             "find the task that writes \"{}\"; tripod kv list --job {}",
             plain(key),
@@ -364,7 +364,7 @@ fn came_and_gone(facts: &Facts, known: &BTreeSet<i32>) -> Option<Finding> {
         text: format!("{} {verb} registered and gone again before all had come", tasks(&who)),
         since_ago_ms: idle_ms(facts, first),
         parties: Vec::new(),
-        lines: who.iter().take(LINES_MAX).map(line).chain([waiting(facts, registration)]).collect(),
+        lines: who.iter().take(LINES_MAX).map(line).chain([waiting(registration)]).collect(),
         next: vec![format!("look at the log of task {first} and start it again: the others wait on")],
         tasks: who,
     })
@@ -392,7 +392,7 @@ fn never_came(facts: &Facts, place: &Place, who: Vec<i32>) -> Finding {
         parties: Vec::new(),
         lines: vec![
             (if who.len() == 1 { first.to_string() } else { format!("{} tasks", who.len()) }, line),
-            waiting(facts, place),
+            waiting(place),
         ],
         next: vec![format!(
             "look at the launcher's log for task {first}; tripod job show {}",

@@ -17,7 +17,7 @@ use tripod_sight::{
 };
 
 /// 2023-11-15, 03:16:19 UTC.
-pub(crate) const NOW_MS: u64 = 1_700_018_179_000;
+const NOW_MS: u64 = 1_700_018_179_000;
 
 /// The facts of those lines.
 pub(crate) fn facts(text: &str) -> Facts {

@@ -141,6 +141,15 @@ pub(crate) async fn run(command: MemberCommand, global: &Global) -> Result<(), F
     }
 }
 
+/// The node that does not vote any more when the change is made.
+fn taken_out(change: &Change) -> Option<u64> {
+    match change {
+        Change::Demote(node) | Change::Remove(node) => Some(*node),
+        Change::Replace(replaced) => Some(replaced.node_id),
+        Change::Add(_) | Change::Promote(_) | Change::Move(_) => None,
+    }
+}
+
 /// Whoever gives the command, and what the cluster is.
 struct Operator<'a> {
     client: Client,
@@ -188,10 +197,11 @@ impl Operator<'_> {
             }
             how.consent.to(what).await?;
         }
+        let leaving = taken_out(&change);
         let begun = self.begin(change, how).await?;
         self.show(&begun, how)?;
         if how.plan {
-            return self.show_safety().await;
+            return self.show_safety(leaving).await;
         }
         if how.no_wait {
             return Ok(());
@@ -226,10 +236,10 @@ impl Operator<'_> {
     }
 
     /// Whether now is a good time, as `status` has it.
-    async fn show_safety(&self) -> Result<(), Failure> {
+    async fn show_safety(&self, leaving: Option<u64>) -> Result<(), Failure> {
         if self.global.format() == Format::Table {
             let view = ClusterView::of(&ask_all(&self.global.endpoints, false).await?, false);
-            view.safety_line().map_or(Ok(()), output::line)?;
+            output::line(&view.safety_line(leaving))?;
         }
         Ok(())
     }

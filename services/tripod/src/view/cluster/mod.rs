@@ -86,7 +86,7 @@ impl ClusterView {
         if leader.is_none() && forming.is_empty() {
             nodes.iter_mut().filter(|node| node.state == "ok").for_each(|node| node.state = "no-leader");
         }
-        let safety = safety::of(&nodes, leader.is_some());
+        let safety = safety::of(&nodes, leader.is_some(), None);
         let waiting = safety::jobs_line(&told);
         let is_there = quorum.voters > 0 && forming.is_empty();
         let mut lines: Vec<String> = is_there.then(|| safety.line()).into_iter().collect();
@@ -146,9 +146,9 @@ impl ClusterView {
         text
     }
 
-    /// How many nodes may be lost, and whether a change of members is safe now; `None`: there is no cluster yet.
-    pub(crate) fn safety_line(&self) -> Option<&str> {
-        self.lines.first().map(String::as_str).filter(|_| self.quorum.voters > 0)
+    /// How many nodes may be lost, and whether a change of members is safe now that takes out the node `leaving`.
+    pub(crate) fn safety_line(&self, leaving: Option<u64>) -> String {
+        safety::of(&self.nodes, self.leader.is_some(), leaving).line()
     }
 
     fn below_the_table(&self) -> Vec<String> {

@@ -5,8 +5,8 @@ use tripod_sight::{Member, Safety, safety};
 
 use super::node::NodeView;
 
-/// Of those nodes. `led`: somebody leads.
-pub(super) fn of(nodes: &[NodeView], led: bool) -> Safety {
+/// Of those nodes. `led`: somebody leads. `leaving`: the node that a change would take out.
+pub(super) fn of(nodes: &[NodeView], led: bool, leaving: Option<u64>) -> Safety {
     let members = nodes.iter().filter_map(|node| {
         Some(Member {
             node: node.id()?,
@@ -15,6 +15,7 @@ pub(super) fn of(nodes: &[NodeView], led: bool) -> Safety {
             // Whoever is cut off follows nobody.
             cut: node.state == "no-leader" && led,
             lag_entries: node.lag_entries,
+            leaving: leaving == node.id(),
         })
     });
     safety(&members.collect::<Vec<_>>(), led)

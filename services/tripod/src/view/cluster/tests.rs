@@ -301,6 +301,7 @@ NODE  ROLE      STATE  VERSION  APPLIED  LAG  DISK p99  SEEN  ADDRESS
 1     follower  ok     0.1.0    41       2    1.9 ms    now   127.0.0.1:7700
 2     follower  ok     0.1.0    42       1    2.1 ms    now   127.0.0.1:7701
 3     leader    ok     0.1.0    43       0    2.0 ms    now   127.0.0.1:7702
+tolerance 1 node   change of members: safe
 jobs 0  keys 0  calls that wait on node 3: 0"
     );
 }
