@@ -15,10 +15,10 @@ const WAIT_MAX: Duration = Duration::from_secs(2);
 /// What an event must be to be wanted.
 #[derive(Debug, Default)]
 pub(crate) struct Filter {
-    since: TimeMs,
-    until: Option<TimeMs>,
-    task: Option<TaskId>,
-    kinds: Vec<&'static str>,
+    pub(crate) since: TimeMs,
+    pub(crate) until: Option<TimeMs>,
+    pub(crate) task: Option<TaskId>,
+    pub(crate) kinds: Vec<&'static str>,
     /// Changed behind that.
     pub(crate) after: Option<Position>,
     pub(crate) milestones_only: bool,
