@@ -61,7 +61,7 @@ pub(crate) struct Global {
     /// File of a token by which this command says whose it is, for its user only; shown to nodes over TLS, so --tls-dir is
     /// needed, too (`tripod auth --help`)
     #[arg(long, global = true, env = "TRIPOD_TOKEN_FILE", value_name = "FILE")]
-    pub(crate) token_file: Option<std::path::PathBuf>,
+    pub(crate) token_file: Option<PathBuf>,
 
     /// How data is printed
     #[arg(short, long, global = true, value_enum, default_value_t = Format::Table)]

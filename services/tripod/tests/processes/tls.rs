@@ -3,10 +3,10 @@
 use std::fs;
 use std::process::{Command, Output, Stdio};
 
-use nix::sys::signal::Signal;
+use tripod_wait::until_blocking;
 
 use crate::site::{NODES, Site};
-use crate::support::{reserve_ports, send, stderr};
+use crate::support::{reserve_ports, stderr};
 
 /// What `openssl` makes of a client port.
 fn openssl(site: &Site<'_>, arguments: &[&str]) -> Option<Output> {
