@@ -246,6 +246,7 @@ impl World {
             },
             "barriers" => barriers(self.state.barriers(scope, line.or("limit", 10))),
             "gatherings" => match self.state.gatherings(scope, line.or("limit", 10)) {
+                Ok(open) if open.is_empty() => "none".to_owned(),
                 Ok(open) => open.iter().map(show::plain).collect::<Vec<_>>().join("\n"),
                 Err(fault) => show::plain(&fault),
             },
