@@ -239,6 +239,7 @@ const OURS: &[Ours] = &[
             "tripod-backoff",
             "tripod-client",
             "tripod-dial",
+            "tripod-gate",
             "tripod-gateway",
             "tripod-identity",
             "tripod-load",
@@ -392,10 +393,16 @@ const THEIRS: &[Theirs] = &[
         because: "one crate knows how figures are told",
     },
     Theirs {
-        crates: &["rustls", "rustls-pki-types", "rustls-webpki", "tokio-rustls", "x509-parser", "arc-swap"],
+        crates: &["rustls", "rustls-pki-types", "rustls-webpki", "tokio-rustls", "arc-swap"],
         normal: Users::These(&["tripod-tls"]),
         dev: Users::These(&["tripod-tls"]),
         because: "one crate knows how connections are protected",
+    },
+    Theirs {
+        crates: &["x509-parser"],
+        normal: Users::These(&["tripod-tls", "tripod"]),
+        dev: Users::These(&["tripod-tls"]),
+        because: "one crate reads whom certificates name, and one revokes them by their files",
     },
     Theirs {
         crates: &["tonic-health"],

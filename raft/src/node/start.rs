@@ -119,8 +119,7 @@ impl Node {
         };
         node.follow_membership(&channels);
         node.join(calls, marker);
-        let proof = tls.map(|tls| Proof::new(tls, channels, initial(&node.options)));
-        node.serve(listener, proof, who_may_call);
+        node.serve(listener, tls.map(|tls| Proof::new(tls, channels, initial(&node.options))), who_may_call);
         node.watch();
         Ok(node)
     }

@@ -16,8 +16,7 @@
 //! | module | what |
 //! |---|---|
 //! | `files` | making files and directories that nobody else reads |
-//! | `tighten` | a directory of a local cluster of an earlier build that others may enter |
-//! | `closed` | a directory that is there already, and that others may not enter |
+//! | `tighten` | a directory of an earlier build that others may enter |
 //! | `directory` | a directory of our own, or a refusal |
 //! | `trusted_path` | whether others could replace what lies at a path |
 //! | `connections` | how many connections a process takes, all in all and from one address |
@@ -25,7 +24,6 @@
 //! | `refused` | why something is not private |
 //! | `user` | users, by their numbers |
 
-mod closed;
 mod connections;
 mod directory;
 pub mod files;
@@ -35,7 +33,6 @@ mod tighten;
 mod trusted_path;
 mod user;
 
-pub use closed::{Owner, check_closed};
 pub use connections::{ConnectionLimits, ConnectionPermit, Connections, FILES_RESERVED, Full};
 pub use directory::{Loose, PrivateDirectory};
 pub use peers::{Peers, Stranger, UIDS_MAX, check_listener};

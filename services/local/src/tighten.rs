@@ -1,4 +1,4 @@
-//! A directory of a local cluster of an earlier build that others may enter.
+//! A directory of an earlier build that others may enter.
 
 use std::fs::{File, Permissions};
 use std::io;

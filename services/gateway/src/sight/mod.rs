@@ -63,7 +63,7 @@ pub(crate) fn answer(
     let handler = move |question: Bytes| -> Result<Bytes, String> {
         let job = wire::question(question)?;
         let sight = source.look(job).ok_or("the node is stopping")?;
-        Ok(wire::encode(sight))
+        Ok(wire::encode(&sight))
     };
     peers.handle(Channel::SIGHT, Arc::new(handler));
 }

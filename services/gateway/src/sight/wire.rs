@@ -33,7 +33,7 @@ pub(super) fn question(bytes: Bytes) -> Result<JobId, String> {
     Ok(JobId(question.job_id))
 }
 
-pub(super) fn encode(sight: NodeSight) -> Bytes {
+pub(super) fn encode(sight: &NodeSight) -> Bytes {
     let heard =
         sight.heard.iter().map(|(node, ago)| pb::MemberHeard { node_id: node.0, ms_ago: millis(*ago) });
     let tasks = sight.calls.tasks.iter().map(|(task, calls)| pb::TaskCalls {
@@ -85,9 +85,9 @@ pub(super) fn decode(bytes: Bytes) -> Result<NodeSight, String> {
 
 fn call(call: &ShownCall) -> pb::WaitingCall {
     let (outcome, ended) =
-        call.ended.map_or((0, Duration::ZERO), |(outcome, at)| (number(&OUTCOMES, outcome), at));
+        call.ended.map_or((0, Duration::ZERO), |(outcome, at)| (number(&OUTCOMES, &outcome), at));
     pb::WaitingCall {
-        kind: number(&KINDS, call.kind),
+        kind: number(&KINDS, &call.kind),
         subject: call.subject.clone(),
         since_ms_ago: millis(call.since),
         outcome,
@@ -108,8 +108,8 @@ fn shown(call: &pb::WaitingCall) -> Option<ShownCall> {
     })
 }
 
-fn number<T: PartialEq>(all: &[T], one: T) -> u32 {
-    let place = all.iter().position(|other| *other == one).expect("the list has all of them");
+fn number<T: PartialEq>(all: &[T], one: &T) -> u32 {
+    let place = all.iter().position(|other| other == one).expect("the list has all of them");
     u32::try_from(place + 1).expect("few")
 }
 
@@ -146,7 +146,7 @@ mod tests {
             calls: JobCalls { tasks: [(TaskId(3), calls)].into(), of_nobody: 1 },
             not_entered: 6,
         };
-        assert_eq!(decode(encode(sight.clone())), Ok(sight));
+        assert_eq!(decode(encode(&sight)), Ok(sight));
         assert!(decode(Bytes::from_static(b"\xff")).is_err());
         let newer = pb::WaitingCall { kind: 99, ..Default::default() };
         assert_eq!(shown(&newer), None, "a later build's");

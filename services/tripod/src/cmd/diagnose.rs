@@ -71,7 +71,7 @@ async fn watch(
 }
 
 async fn ask(args: &DiagnoseArgs, client: &Client) -> Result<wire::DiagnoseJobResponse, Failure> {
-    let after = args.after.map(|after| after.duration());
+    let after = args.after.map(Seconds::duration);
     match client.diagnose(&args.job, args.all, after).await? {
         Some(found) => Ok(found),
         None => Err(unknown(client, &args.job).await),

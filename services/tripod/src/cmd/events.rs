@@ -151,7 +151,7 @@ fn verdict(head: &HeadView) -> Result<(), Failure> {
         let text = "the cluster's feature level is below 11, so it does not tell what happens; next: `tripod level show`";
         return Err(Failure::new(Code::EventsNotTold, text));
     }
-    match head.from_memory() {
+    match head.remembered() {
         Some((node, why)) => {
             let why = output::text(why);
             let text = format!(

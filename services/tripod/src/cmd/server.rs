@@ -208,7 +208,6 @@ pub(crate) async fn run(args: ServerArgs) -> Result<(), Failure> {
         // Before the node asks for its id, which lasts until somebody answers.
         let mut stop = Stop::listen(args.exit_with_parent)?;
         args.tls.check_ports(&ports(&args), Names::LookedUp)?;
-        check_private(&args)?;
         let tls = args.tls.read()?;
         if let Some(tls) = &tls {
             tls.protect_this_process();
@@ -243,16 +242,6 @@ pub(crate) fn check(args: ServerArgs) -> Result<(), Failure> {
         // Who the node is stands in its data, or is told by the cluster.
         (None, _) => reached_at(&args).map(|_| ()),
     }
-}
-
-/// Looks whether others could read what this node has kept.
-fn check_private(args: &ServerArgs) -> Result<(), Failure> {
-    use tripod_local::{NotPrivate, Owner, check_closed};
-    let not_private = |error: NotPrivate| Failure::told(Code::NotPrivate, error.to_string());
-    check_closed(&args.data, Owner::Own).map_err(not_private)?;
-    // Several nodes may share it, with users of their own.
-    let backups = args.backup_dir.as_deref();
-    backups.map_or(Ok(()), |backups| check_closed(backups, Owner::Any)).map_err(not_private)
 }
 
 /// Where the node listens.

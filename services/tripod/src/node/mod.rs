@@ -16,7 +16,7 @@ mod retry;
 mod stop;
 
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -133,6 +133,7 @@ struct Tasks {
 /// Runs a node until it is told to stop.
 pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     default_job::check(&config.default_job)?;
+    keep_private(&config.data);
     let auditor = audit::start(&config)?;
     let connections = connection_limits(&config);
     let listeners = Listeners::open(&config).await?;
@@ -233,6 +234,18 @@ fn removed(node: NodeId, reason: String) -> Result<(), Failure> {
     }
     tracing::info!(node = node.0, code = number(Code::NodeRemoved), reason = %failure, "this node was removed: it ends");
     Ok(())
+}
+
+/// Takes the rights of others from the data directory of an earlier build.
+fn keep_private(data: &Path) {
+    match tripod_local::tighten(data) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            // Whether this node can live there is found out next.
+            let code = number(Code::NotPrivate);
+            tracing::warn!(code, data = %data.display(), %error, "whether other users may enter the data directory is not known");
+        }
+        Ok(_) | Err(_) => {}
+    }
 }
 
 /// How many connections of clients there may be.

@@ -63,9 +63,12 @@ impl<'a> Node<'a> {
 
 impl Drop for Node<'_> {
     fn drop(&mut self) {
-        kill_by(self.child.id());
-        // There is nobody to tell when even this fails.
-        let _ = self.child.wait();
+        // One that was stopped has ended already.
+        if let Ok(None) = self.child.try_wait() {
+            kill_by(self.child.id());
+            // There is nobody to tell when even this fails.
+            let _ = self.child.wait();
+        }
     }
 }
 

@@ -146,10 +146,12 @@ fn v11_without_a_quorum_the_memory_of_a_node_answers(dev: &Dev) {
         (json["verdict"]["code"] == "T7201").then_some(json)
     });
     assert_eq!((&shown["told_by"], &shown["cluster"]["silent"]), (&json!(3), &json!([1, 2])));
-    assert_eq!(
-        (&shown["cluster"]["change_safe"], shown["findings"].as_array().expect("a list").len()),
-        (&json!(false), 1)
-    );
+    assert_eq!(shown["cluster"]["change_safe"], json!(false));
+    // A disk may be slow just then; programs are blamed for nothing.
+    let findings = shown["findings"].as_array().expect("a list");
+    let is_coordinator =
+        |finding: &Value| finding["code"].as_str().is_some_and(|code| code.starts_with("T72"));
+    assert!(findings.iter().all(is_coordinator), "{findings:?}");
     assert!(shown["from_memory"]["index"].as_u64().expect("an index") > 0);
     let (_, text) = diagnose(dev, 3, &["train", "--after=0.5", "--timeout=20"]);
     for line in [

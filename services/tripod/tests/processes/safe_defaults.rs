@@ -1,9 +1,7 @@
 //! Nothing is open to other machines in plain text unless somebody said so. Numbers as in `s52` are those of the table of
 //! attacks on connections.
 
-use std::fs::Permissions;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -216,101 +214,4 @@ fn a_variable_for_certificates_that_is_empty_is_none() {
     assert!(!text.contains("tls") && !text.contains("T1101"), "{text}");
     let flag = tripod().args(["status", "--endpoints", "127.0.0.1:1", "--tls-dir="]).output().expect("runs");
     assert_eq!(flag.status.code(), Some(2), "a flag without a value is a mistake: {}", stderr(&flag));
-}
-
-/// Every entry below a directory that others could read or enter, and how many entries there are.
-fn open_to_others(directory: &Path, open: &mut Vec<String>) -> usize {
-    let mut count = 0;
-    for entry in std::fs::read_dir(directory).expect("readable") {
-        let path = entry.expect("an entry").path();
-        // A node that runs replaces files meanwhile.
-        let Ok(found) = std::fs::symlink_metadata(&path) else { continue };
-        let wanted = if found.is_dir() { 0o700 } else { 0o600 };
-        if found.mode() & 0o7777 != wanted {
-            open.push(format!("{} has mode {:o}", path.display(), found.mode() & 0o7777));
-        }
-        count += 1;
-        if found.is_dir() {
-            count += open_to_others(&path, open);
-        }
-    }
-    count
-}
-
-/// The same command line under umask 000, by a shell.
-fn without_umask(command: &Command) -> Command {
-    let mut shell = Command::new("sh");
-    shell.args(["-c", "umask 000; exec \"$0\" \"$@\""]).arg(command.get_program()).args(command.get_args());
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => shell.env(name, value),
-            None => shell.env_remove(name),
-        };
-    }
-    shell
-}
-
-#[test]
-fn s53_what_a_node_writes_is_for_its_user_whatever_the_umask_says() {
-    let ports = reserve_ports();
-    let place = tempfile::tempdir().expect("a directory");
-    let at = |name: &str| place.path().join(name);
-    let mut command = server(&ports, &at("data"), ["127.0.0.1"; 3]);
-    command.arg("--client-socket").arg(at("socket")).arg("--backup-dir").arg(at("backups"));
-    command.args(["--backup-every=1", "--snapshot-every-entries=5"]);
-    let log = std::fs::File::create(at("log")).expect("made");
-    let mut command = without_umask(&command);
-    let mut node = Node(command.stdin(Stdio::piped()).stderr(log).spawn().expect("starts"));
-    let client = format!("127.0.0.1:{}", ports.first());
-    let run = |arguments: &[&str]| {
-        let mut command = tripod();
-        without_umask(command.args(arguments).env("TRIPOD_ENDPOINTS", &client)).output().expect("runs")
-    };
-    until_blocking("writes enough for a snapshot", || {
-        (0..10).all(|_| run(&["kv", "put", "key", "value"]).status.success()).then_some(())
-    });
-    until_blocking("a backup", || {
-        let names = std::fs::read_dir(at("backups")).ok()?;
-        names.flatten().any(|entry| entry.file_name().to_string_lossy().ends_with(".snap")).then_some(())
-    });
-    let saved = at("saved.snap").display().to_string();
-    assert!(run(&["snapshot", "save", &saved]).status.success());
-    let copy = at("ca").display().to_string();
-    assert!(run(&["pki", "init", &copy, "--cluster", "prod"]).status.success());
-    std::fs::remove_file(at("log")).expect("removed");
-    let mut open = Vec::new();
-    let count = open_to_others(place.path(), &mut open);
-    assert!(open.is_empty(), "{open:#?}");
-    assert!(count > 10, "hardly anything was looked at: {count}");
-    send(node.0.id(), Signal::SIGTERM);
-    assert!(node.0.wait().expect("waited").success());
-}
-
-#[test]
-fn s53_a_directory_that_others_may_enter_is_refused_with_the_command_that_closes_it() {
-    let ports = reserve_ports();
-    let place = tempfile::tempdir().expect("a directory");
-    let (data, backups) = (place.path().join("data"), place.path().join("backups"));
-    let set = |path: &Path, mode| std::fs::set_permissions(path, Permissions::from_mode(mode)).expect("set");
-    let start = || {
-        let mut command = server(&ports, &data, ["127.0.0.1"; 3]);
-        command.arg("--backup-dir").arg(&backups).output().expect("runs")
-    };
-    for (path, other) in [(&data, &backups), (&backups, &data)] {
-        let _ = (std::fs::create_dir(path), std::fs::create_dir(other));
-        set(other, 0o700);
-        set(path, 0o750);
-        let output = start();
-        let text = stderr(&output);
-        assert_eq!(output.status.code(), Some(1), "{text}");
-        let expected = format!(
-            "error: T1402 not-private: {0} may be entered by other users (mode 750); `chmod 700 {0}`",
-            path.display()
-        );
-        assert!(text.contains(&expected), "{text}");
-        assert_eq!(std::fs::read_dir(path).expect("readable").count(), 0, "something was written");
-    }
-    set(&backups, 0o700);
-    let output = start();
-    assert!(output.status.success(), "{}", stderr(&output));
 }

@@ -136,6 +136,15 @@ fn look_at_a_dead_node(dev: &Dev, root: &Path) {
     check("repair", &json(&dev.run(&skip)));
 }
 
+/// On a busy machine an heir may not take over in time, and everything stays as it was.
+fn transfer(dev: &Dev) {
+    let moved = until_blocking("a transfer", || {
+        let output = dev.run(&["leader", "transfer", "-o", "json"]);
+        output.status.success().then_some(output)
+    });
+    check("leader transfer", &json(&moved));
+}
+
 #[test]
 fn n9_what_is_printed_as_json_is_what_the_page_says() {
     let root = tempfile::tempdir().expect("a directory");
@@ -200,12 +209,7 @@ fn n9_what_is_printed_as_json_is_what_the_page_says() {
     let restored = root.path().join("restored").display().to_string();
     let line = ["snapshot", "restore", &file, "--name", "n", "--node", "1", "--members", "1=127.0.0.1:1"];
     shown("snapshot restore", &[&line[..], &["--data", &restored]].concat());
-    // On a busy machine an heir may not take over in time, and everything stays as it was.
-    let moved = until_blocking("a transfer", || {
-        let output = dev.run(&["leader", "transfer", "-o", "json"]);
-        output.status.success().then_some(output)
-    });
-    check("leader transfer", &json(&moved));
+    transfer(&dev);
     // Beside others that sync a disk may not be fit, which is told in the same way.
     let measured = dev.run(&["preflight", "--data", &restored, "-o", "json"]);
     assert!(matches!(measured.status.code(), Some(0 | 1)), "{}", stderr(&measured));

@@ -46,19 +46,20 @@ fn a_port_in_use_is_named_with_its_flag() {
 #[test]
 fn a_data_directory_of_another_cluster_or_node_is_refused() {
     let ports = reserve_ports();
-    let data = tempfile::tempdir().expect("a directory");
-    let own = server(&ports, data.path(), &["--node=1", "--cluster-id=one"]);
+    let root = tempfile::tempdir().expect("a directory");
+    let data = root.path().join("d");
+    let own = server(&ports, &data, &["--node=1", "--cluster-id=one"]);
     assert!(own.status.success(), "{}", stderr(&own));
 
-    let other = server(&ports, data.path(), &["--node=1", "--cluster-id=two"]);
+    let other = server(&ports, &data, &["--node=1", "--cluster-id=two"]);
     assert_eq!(other.status.code(), Some(1));
     let text = stderr(&other);
     assert!(text.contains("one") && text.contains("two"), "both clusters are not named: {text}");
 
-    let other = server(&ports, data.path(), &["--node=2", "--cluster-id=one"]);
+    let other = server(&ports, &data, &["--node=2", "--cluster-id=one"]);
     assert_eq!(other.status.code(), Some(1), "{}", stderr(&other));
 
-    let again = server(&ports, data.path(), &["--node=1", "--cluster-id=one"]);
+    let again = server(&ports, &data, &["--node=1", "--cluster-id=one"]);
     assert!(again.status.success(), "the refusals left a trace: {}", stderr(&again));
 }
 

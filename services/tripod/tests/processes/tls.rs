@@ -140,7 +140,7 @@ fn s25_issuers_are_replaced_in_three_steps_while_leaders_die() {
     site.works(Some("ann"), "before");
     fs::create_dir(site.file("ann-old")).expect("made");
     let copy = |from: String, to: String| {
-        fs::copy(site.place.join(from), site.place.join(to)).map(drop).expect("copied")
+        fs::copy(site.place.join(from), site.place.join(to)).map(drop).expect("copied");
     };
     for name in ["tls.crt", "tls.key", "ca.crt"] {
         copy(format!("ann/{name}"), format!("ann-old/{name}"));

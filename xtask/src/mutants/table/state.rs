@@ -65,6 +65,13 @@ pub(super) const ROWS: &[Mutant] = &[
         original: &[
             "loop {",
             "if let Some(reply) = self.look(|state| state.resolve(ticket)) {",
+            "if let Some(entered) = entered {",
+            "entered.answered(reply.is_ok());",
+            "}",
+            "// It may have been entered just after its job was deleted.",
+            "if matches!(reply, Err(Fault::JobUnknown { .. })) {",
+            "self.open_calls.forget(ticket.job());",
+            "}",
             "return Ok(reply);",
             "}",
             "watch.changed().await;",

@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 const ABOUT: &str = "\
 Example, on the machine of node 1, whose user is `tripod`:
-  sudo tripod auth bootstrap --data /var/lib/tripod --name alice --out /root/alice.token
+  sudo tripod auth bootstrap --data /var/lib/tripod --name alice --out alice.token
 
 It leaves a hash in the data directory, which the node proposes to the cluster; the token itself is known to this command
 alone. Only the node's user and root can do that. If the node does not answer within --timeout, the token is printed

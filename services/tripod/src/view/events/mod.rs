@@ -80,7 +80,7 @@ impl HeadView {
     }
 
     /// Why this may be old, if so.
-    pub(crate) fn from_memory(&self) -> Option<(u64, &str)> {
+    pub(crate) fn remembered(&self) -> Option<(u64, &str)> {
         self.from_memory.as_deref().map(|why| (self.node, why))
     }
 

@@ -77,11 +77,16 @@ fn waits(events: &[wire::Event]) -> Vec<Wait> {
     waits
 }
 
+/// Processes, each with a task.
+type Tracks = BTreeSet<(u64, i64)>;
+/// The same with the time at which the task arrived last.
+type Arrivals = BTreeSet<(u64, i64, Micros)>;
+
 /// A wait, and the arrow from the last arrival that ended it. An arrow ends in what is there at that time, so just before the
 /// wait's end.
 fn add_wait(
     entries: &mut Vec<(Micros, u8, Value)>,
-    (tracks, arrivals): (&mut BTreeSet<(u64, i64)>, &mut BTreeSet<(u64, i64, Micros)>),
+    (tracks, arrivals): (&mut Tracks, &mut Arrivals),
     wait: &Wait,
     flow: usize,
 ) {

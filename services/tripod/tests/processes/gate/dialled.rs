@@ -117,6 +117,11 @@ fn said(headers: &HeaderMap, answer: Vec<u8>) -> Said {
 }
 
 impl Said {
+    /// The message of an answer, behind its flag and length.
+    pub(super) fn message(&self) -> &[u8] {
+        self.answer.get(5..).unwrap_or_default()
+    }
+
     /// Whether the gate has refused it, or who read its message for the gate.
     pub(super) fn is_refused(&self) -> bool {
         matches!(self.code, Some(7 | 16)) && self.text.starts_with("T1521 not-authorised: ")

@@ -103,7 +103,7 @@ async fn client(site: &Site<'_>, who: &str) -> Dialled {
     Dialled::to(&site.address(1, 0), Port::Client, &site.file(who)).await.expect("it is let in")
 }
 
-fn call(path: &str, message: impl prost::Message) -> Call<'_> {
+fn call(path: &str, message: &impl prost::Message) -> Call<'_> {
     Call { path, message: message.encode_to_vec(), ..Call::default() }
 }
 
@@ -169,18 +169,18 @@ fn s35_nothing_takes_effect_in_a_job_of_others_and_nothing_is_said_of_it() {
             ..Default::default()
         };
         const PUT: &str = "/tripod.v1.Kv/Put";
-        assert_eq!(task.call(call(PUT, put("own"))).await.code, Some(0));
-        let refused = task.call(call(PUT, put("other"))).await;
+        assert_eq!(task.call(call(PUT, &put("own"))).await.code, Some(0));
+        let refused = task.call(call(PUT, &put("other"))).await;
         assert!(refused.is_refused(), "{refused:?}");
-        let unknown = task.call(call(PUT, put("no-such-job"))).await;
+        let unknown = task.call(call(PUT, &put("no-such-job"))).await;
         assert_eq!(refused, unknown, "whether there is such a job is not said");
-        let both = task.call(Call { job: Some("own"), ..call(PUT, put("other")) }).await;
+        let both = task.call(Call { job: Some("own"), ..call(PUT, &put("other")) }).await;
         assert!(both.is_refused(), "metadata of the own job open no other: {both:?}");
         let by_port = Dialled::to(&other_port, Port::Client, &site.file("task")).await.expect("let in");
-        let get = call("/xla.coordination.CoordinationService/TryGetKeyValue", ());
+        let get = call("/xla.coordination.CoordinationService/TryGetKeyValue", &());
         assert!(by_port.call(get).await.is_refused());
         let listed = wire::ListRequest { job: "other".to_owned(), ..Default::default() };
-        let listed = ann.call(call("/tripod.v1.Kv/List", listed)).await;
+        let listed = ann.call(call("/tripod.v1.Kv/List", &listed)).await;
         let listed = wire::ListResponse::decode(&listed.answer[5..]).expect("a list");
         assert!(listed.keys.is_empty(), "{listed:?}");
 
@@ -188,7 +188,7 @@ fn s35_nothing_takes_effect_in_a_job_of_others_and_nothing_is_said_of_it() {
         assert_eq!(jobs, ["own"], "of others nothing is listed");
         no_part_takes_effect(&ann, &driver).await;
         each_op_of_a_stream_is_a_call_of_its_own(&task).await;
-        let digest = call("/tripod.v1.Cluster/Status", wire::StatusRequest { digest: true });
+        let digest = call("/tripod.v1.Cluster/Status", &wire::StatusRequest { digest: true });
         let digest =
             (task.call(digest.clone()).await, driver.call(digest.clone()).await, ann.call(digest).await);
         assert!(digest.0.is_refused() && digest.1.is_refused() && digest.2.code == Some(0), "{digest:?}");
@@ -197,7 +197,7 @@ fn s35_nothing_takes_effect_in_a_job_of_others_and_nothing_is_said_of_it() {
 
 /// The names of the jobs that somebody is told of.
 async fn jobs_shown_to(site: &Site<'_>, who: &str) -> Vec<String> {
-    let listed = client(site, who).await.call(call("/tripod.v1.Jobs/List", ())).await;
+    let listed = client(site, who).await.call(call("/tripod.v1.Jobs/List", &())).await;
     let listed = wire::ListJobsResponse::decode(&listed.answer[5..]).expect("a list");
     listed.jobs.into_iter().map(|job| job.name).collect()
 }
@@ -207,7 +207,7 @@ async fn no_part_takes_effect(ann: &Dialled, driver: &Dialled) {
     const BATCH: &str = "/tripod.v1.Ray/Batch";
     let status = async |job| {
         let look =
-            Call { job: Some(job), ..call("/tripod.v1.Ray/Status", wire::RayStatusRequest::default()) };
+            Call { job: Some(job), ..call("/tripod.v1.Ray/Status", &wire::RayStatusRequest::default()) };
         ann.call(look).await
     };
     let registered = ray_wire::RegisterWorkerRequest {
@@ -217,7 +217,7 @@ async fn no_part_takes_effect(ann: &Dialled, driver: &Dialled) {
     };
     let register = "/Scheduler/RegisterWorker";
     let as_worker = ray_wire::RegisterWorkerRequest { is_driver: false, ..registered.clone() };
-    let refused = driver.call(Call { job: Some("own"), ..call(register, as_worker) }).await;
+    let refused = driver.call(Call { job: Some("own"), ..call(register, &as_worker) }).await;
     assert!(refused.is_refused(), "a driver is no worker: {refused:?}");
 
     let part = |call| wire::RayCall { call: Some(call), ..Default::default() };
@@ -225,14 +225,14 @@ async fn no_part_takes_effect(ann: &Dialled, driver: &Dialled) {
     let idle = part(Part::Idle(ray_wire::ReadyForNewTaskRequest::default()));
     let before = (status("own").await, status("other").await);
     let mixed = wire::RayBatchRequest { calls: vec![put.clone(), idle], ..Default::default() };
-    let refused = driver.call(Call { job: Some("own"), ..call(BATCH, mixed.clone()) }).await;
+    let refused = driver.call(Call { job: Some("own"), ..call(BATCH, &mixed) }).await;
     assert!(refused.is_refused(), "one part is no driver's: {refused:?}");
     let line = wire::RayLineRequest { seq: 1, batch: Some(mixed), ..Default::default() };
-    let session = Call { job: Some("own"), ..call("/tripod.v1.RayLine/Batches", line) };
+    let session = Call { job: Some("own"), ..call("/tripod.v1.RayLine/Batches", &line) };
     let refused: Said = driver.call(session).await;
     assert_ne!(refused.code, Some(0), "{refused:?}");
     let of_other = wire::RayBatchRequest { calls: vec![put], ..Default::default() };
-    let refused = driver.call(Call { job: Some("other"), ..call(BATCH, of_other) }).await;
+    let refused = driver.call(Call { job: Some("other"), ..call(BATCH, &of_other) }).await;
     assert!(refused.is_refused(), "{refused:?}");
     assert_eq!((status("own").await, status("other").await), before, "no part has taken effect");
 }
@@ -255,7 +255,7 @@ async fn each_op_of_a_stream_is_a_call_of_its_own(task: &Dialled) {
         ],
         ..Default::default()
     };
-    let said = task.call(call("/tripod.v1.Calls/Open", frame)).await;
+    let said = task.call(call("/tripod.v1.Calls/Open", &frame)).await;
     let mut answers = std::collections::BTreeMap::new();
     let mut rest = &said.answer[..];
     while let Some((head, frames)) = rest.split_at_checked(5) {
@@ -281,12 +281,22 @@ fn s36_a_task_speaks_of_no_other_one_which_lives_on() {
             who.call(Call { path: &path(method), message, job: Some("own"), agent: None }).await
         };
         let register = |task| n::RegisterTaskRequest { incarnation: 7, source_task_id: task }.encode_to_vec();
-        let beat = |task| n::HeartbeatRequest { incarnation: 7, source_task_id: task, ..Default::default() };
         let refused = make(&zeroth, "RegisterTask", register(1)).await;
         assert!(refused.is_refused(), "{refused:?}");
         let both = (make(&zeroth, "RegisterTask", register(0)), make(&any, "RegisterTask", register(1)));
         let both = tokio::join!(both.0, both.1);
         assert_eq!((both.0.code, both.1.code), (Some(0), Some(0)), "{both:?}");
+        let registered =
+            n::RegisterTaskResponse::decode(both.0.message()).expect("an answer to a registration");
+        let beat = |task| n::HeartbeatRequest {
+            incarnations: Some(n::Incarnations {
+                task_id: task,
+                task_incarnation: 7,
+                service_incarnation: registered.service_incarnation,
+            }),
+            incarnation: 7,
+            source_task_id: task,
+        };
 
         let report =
             n::ReportErrorToServiceRequest { source_task_id: 1, error_code: 13, ..Default::default() };
