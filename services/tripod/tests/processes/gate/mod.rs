@@ -103,7 +103,7 @@ async fn client(site: &Site<'_>, who: &str) -> Dialled {
     Dialled::to(&site.address(1, 0), Port::Client, &site.file(who)).await.expect("it is let in")
 }
 
-fn call(path: &str, message: &impl prost::Message) -> Call<'_> {
+fn call<'a>(path: &'a str, message: &impl prost::Message) -> Call<'a> {
     Call { path, message: message.encode_to_vec(), ..Call::default() }
 }
 
@@ -347,7 +347,7 @@ fn s22_s23_nobody_is_a_node_on_the_peer_port_and_a_node_is_no_operator_on_the_ot
         assert!(said.is_unknown(), "clients have another port: {said:?}");
 
         let node = client(&site, "n2").await;
-        let drain = call("/tripod.v1.Cluster/DrainNode", wire::DrainNodeRequest::default());
+        let drain = call("/tripod.v1.Cluster/DrainNode", &wire::DrainNodeRequest::default());
         let said = node.call(drain).await;
         assert!(said.is_refused() && said.code == Some(7), "{said:?}");
         assert!(node.call(Call { path: VOTE, ..Call::default() }).await.is_unknown());
@@ -371,10 +371,10 @@ fn a_rehearsal_makes_every_call_and_tells_which_would_be_refused() {
     assert_eq!(counted(&site, "would_refuse"), 0);
     runtime().block_on(async {
         let note = wire::NoteJobRequest { name: "other".to_owned(), note: "by a task".to_owned() };
-        let said = client(&site, "task").await.call(call("/tripod.v1.Jobs/Note", note)).await;
+        let said = client(&site, "task").await.call(call("/tripod.v1.Jobs/Note", &note)).await;
         assert_eq!(said.code, Some(0), "{said:?}");
         let get = wire::GetRequest { job: "other".to_owned(), key: "k".into(), ..Default::default() };
-        let said = client(&site, "task").await.call(call("/tripod.v1.Kv/Get", get)).await;
+        let said = client(&site, "task").await.call(call("/tripod.v1.Kv/Get", &get)).await;
         assert_eq!(said.code, Some(0), "{said:?}");
     });
     assert_eq!((counted(&site, "would_refuse"), counted(&site, "refused")), (2, 0));
