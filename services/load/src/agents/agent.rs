@@ -21,7 +21,7 @@ use super::beats::{Answered, Beats};
 use super::fleet::{Fleet, host};
 use super::life::{self, Call, Life, Step};
 use super::numbers::{Numbers, Place};
-use super::tally::Tally;
+use super::tally::{GaveUp, Tally};
 use crate::connect;
 
 /// How long an agent looks for a node that takes its stream: a cluster without a leader is one that comes back.
@@ -187,10 +187,10 @@ impl PlayedAgent {
                 Ok(answer) => match answer.outage() {
                     None => return verdict(answer),
                     Some(OUTAGE_SESSION) => return Err(answer.into_status()),
-                    Some(OUTAGE_STOPPING) => self.reopen(life).await?,
+                    Some(OUTAGE_STOPPING) => self.reopen(life, GaveUp::Stopping).await?,
                     Some(_) => sleep(AGAIN_PAUSE).await,
                 },
-                Err(lost) if is_of_the_stream(lost.reason()) => self.reopen(life).await?,
+                Err(lost) if is_of_the_stream(lost.reason()) => self.reopen(life, GaveUp::Stream).await?,
                 Err(lost) => return Err(Status::internal(lost.to_string())),
             }
             self.fleet.tally().sent_again();
@@ -198,12 +198,12 @@ impl PlayedAgent {
     }
 
     /// Opens a stream at another node, unless another call has done that since stream `life`.
-    pub(super) async fn reopen(&self, life: u64) -> Result<(), Status> {
+    pub(super) async fn reopen(&self, life: u64, heard: GaveUp<'_>) -> Result<(), Status> {
         let mut link = self.link.lock().await;
         if link.life != life {
             return Ok(());
         }
-        self.fleet.tally().gave_up(link.stream.end().as_ref());
+        self.fleet.tally().gave_up(&link.stream, &heard);
         let next = self.fleet.next(self.number, link.node);
         let permit = self.fleet.opening().acquire().await;
         let opened = async {
@@ -266,7 +266,12 @@ async fn timed(call: impl Future<Output = Result<(), Status>>) -> Result<f64, St
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use tokio::net::TcpListener;
+
     use super::*;
+    use crate::agents::{Told, beats};
 
     #[test]
     fn only_a_lost_stream_is_opened_anew() {
@@ -275,5 +280,40 @@ mod tests {
         // An older node has none, wherever that is tried again.
         assert!(!is_of_the_stream(&Reason::NotServed));
         assert!(!is_of_the_stream(&Reason::TooLong));
+    }
+
+    #[tokio::test]
+    async fn a_node_whose_death_a_heartbeat_hears_of_before_the_stream_has_sent_nobody_away() {
+        let listen = async || TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (dead, living, silent) = (listen().await, listen().await, listen().await);
+        let address = |listener: &TcpListener| listener.local_addr().unwrap().to_string();
+        let fleet = Fleet::new(vec![address(&dead), address(&living)], "train").unwrap();
+        // The stream's task has not heard of it.
+        let stream = open(&fleet, connect::lazy(&address(&silent)).unwrap(), 1).unwrap();
+        let channel = connect::lazy(&address(&dead)).unwrap();
+        tokio::spawn(async move { while dead.accept().await.is_ok() {} });
+        let agent = Arc::new(PlayedAgent {
+            fleet: fleet.clone(),
+            number: 0,
+            lives: vec![Life { task: 0, incarnation: 1 }],
+            service: OnceLock::new(),
+            session: 1,
+            numbers: Numbers::default(),
+            link: Mutex::new(Link { life: 0, node: 0, stream, channel }),
+            beats: Beats::default(),
+        });
+        let every = Duration::from_secs(600);
+        let beating = tokio::spawn(beats::tell(Arc::clone(&agent), every));
+        let beat = tokio::spawn({
+            let agent = Arc::clone(&agent);
+            async move { agent.beat(0, every).await }
+        });
+        tripod_wait::until_async("a stream at the other node", || async {
+            (agent.connection().await.0 == 1).then_some(())
+        })
+        .await;
+        assert_eq!(fleet.told(), Told { broken: 1, ..Told::default() });
+        beating.abort();
+        beat.abort();
     }
 }

@@ -17,6 +17,7 @@ use tripod_proto::tripod::v1::agents_client::AgentsClient;
 use tripod_proto::tripod::v1::{BeatRequest, BeatSet, BeatVerdict, ClientBeat, SetWord};
 
 use super::agent::PlayedAgent;
+use super::tally::GaveUp;
 
 /// Which part of a client's patience the cluster gets before an agent answers as it was answered before, in percent.
 const PATIENCE_PERCENT: u32 = 60;
@@ -97,6 +98,20 @@ pub(super) async fn tell(agent: Arc<PlayedAgent>, every: Duration) {
     }
 }
 
+/// Why a node gives no more verdicts.
+#[derive(Debug)]
+enum Trouble {
+    Stopping,
+    /// The call has ended so.
+    Call(Status),
+}
+
+impl From<Status> for Trouble {
+    fn from(status: Status) -> Self {
+        Self::Call(status)
+    }
+}
+
 /// Some beats on their way.
 struct Batch {
     agent: Arc<PlayedAgent>,
@@ -115,9 +130,13 @@ impl Batch {
         if open.is_empty() {
             return self.offer(&mut calls).await;
         }
-        if matches!(asked, Ok(Err(_))) {
+        if let Ok(Err(trouble)) = asked {
+            let heard = match &trouble {
+                Trouble::Stopping => GaveUp::Stopping,
+                Trouble::Call(status) => GaveUp::Connection(status),
+            };
             // If no node takes it, that is heard by whoever calls next.
-            let _ = self.agent.reopen(life).await;
+            let _ = self.agent.reopen(life, heard).await;
         }
         let mut ledger = self.agent.beats().ledger();
         for place in open {
@@ -128,7 +147,11 @@ impl Batch {
     }
 
     /// Tells the beats in a word, or each by itself if that does not do. `open` are those without a verdict.
-    async fn ask(&self, calls: &mut AgentsClient<Channel>, open: &mut BTreeSet<usize>) -> Result<(), Status> {
+    async fn ask(
+        &self,
+        calls: &mut AgentsClient<Channel>,
+        open: &mut BTreeSet<usize>,
+    ) -> Result<(), Trouble> {
         if !self.are_as_before(calls).await {
             return self.gather(calls, open).await;
         }
@@ -189,7 +212,7 @@ impl Batch {
         &self,
         calls: &mut AgentsClient<Channel>,
         open: &mut BTreeSet<usize>,
-    ) -> Result<(), Status> {
+    ) -> Result<(), Trouble> {
         let beats = {
             let ledger = self.agent.beats().ledger();
             let told = |beat: &Beat| ClientBeat {
@@ -212,10 +235,10 @@ impl Batch {
     ///
     /// # Errors
     /// The node is stopping.
-    fn judge(&self, verdict: BeatVerdict, open: &mut BTreeSet<usize>) -> Result<(), Status> {
+    fn judge(&self, verdict: BeatVerdict, open: &mut BTreeSet<usize>) -> Result<(), Trouble> {
         match verdict.outage.as_str() {
             "" => {}
-            OUTAGE_STOPPING => return Err(Status::unavailable(verdict.text)),
+            OUTAGE_STOPPING => return Err(Trouble::Stopping),
             _ => return Ok(()),
         }
         let place = usize::try_from(verdict.beat).unwrap_or(usize::MAX);

@@ -2,10 +2,23 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tripod_calls::Reason;
+use tonic::Status;
+use tripod_calls::{CallStream, Reason};
 
 /// How HTTP/2 tells of a connection that the other side has ended by a GOAWAY.
 const GOAWAY: &str = "connection error received";
+
+/// What an agent heard before it gave its stream up.
+#[derive(Debug)]
+pub(super) enum GaveUp<'a> {
+    /// The node said that it stops.
+    Stopping,
+    /// The stream has ended, or takes no more calls.
+    Stream,
+    /// Another call by the stream's connection had no answer, for this reason. When a connection breaks, its calls hear of it
+    /// one after the other, so the stream may not have ended yet.
+    Connection(&'a Status),
+}
 
 /// What befell the streams of all agents.
 #[derive(Debug, Default)]
@@ -39,9 +52,10 @@ pub struct Told {
 }
 
 impl Tally {
-    /// A stream is given up. `end` is why it has ended; `None`: it has not, and its node takes no more by it.
-    pub(super) fn gave_up(&self, end: Option<&Reason>) {
-        let counter = if is_sent_away(end) { &self.sent_away } else { &self.broken };
+    /// A stream is given up.
+    pub(super) fn gave_up(&self, stream: &CallStream, heard: &GaveUp<'_>) {
+        let is_sent_away = is_sent_away(stream.end().as_ref(), stream.is_leaving(), heard);
+        let counter = if is_sent_away { &self.sent_away } else { &self.broken };
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -96,14 +110,26 @@ impl Told {
     }
 }
 
-fn is_sent_away(end: Option<&Reason>) -> bool {
-    match end {
-        // It takes no more, and says so.
-        None | Some(Reason::Leaving) => true,
-        Some(Reason::Broken(text)) => text.contains(GOAWAY),
+/// Whether a node that lives has ended the stream, or says that it will.
+fn is_sent_away(end: Option<&Reason>, is_leaving: bool, heard: &GaveUp<'_>) -> bool {
+    match (end, heard) {
+        (Some(Reason::Leaving), _) => true,
+        (Some(Reason::Broken(text)), _) => text.contains(GOAWAY),
         // The system closes the connections of a process that is killed, some of them in order.
-        Some(_) => false,
+        (Some(_), _) => false,
+        // It takes no more, and says so.
+        (None, GaveUp::Stopping | GaveUp::Stream) => true,
+        (None, GaveUp::Connection(status)) => is_leaving || root_cause(status).contains(GOAWAY),
     }
+}
+
+/// The outer texts of a transport only say that it is one.
+fn root_cause(status: &Status) -> String {
+    let Some(mut root) = std::error::Error::source(status) else { return status.message().to_owned() };
+    while let Some(source) = root.source() {
+        root = source;
+    }
+    root.to_string()
 }
 
 #[cfg(test)]
@@ -112,17 +138,22 @@ mod tests {
 
     #[test]
     fn a_node_that_dies_sends_nobody_away() {
-        let tally = Tally::default();
-        for end in [
-            Some(Reason::Broken("Connection reset by peer (os error 104)".into())),
-            Some(Reason::Broken("connection error received: not a result of an error".into())),
-            Some(Reason::Over),
-            Some(Reason::Leaving),
-            None,
-        ] {
-            tally.gave_up(end.as_ref());
-        }
-        tally.sent_again();
-        assert_eq!(tally.told(), Told { sent_away: 3, broken: 2, again: 1, ..Told::default() });
+        let is_sent_away = |end: Option<Reason>, heard| is_sent_away(end.as_ref(), false, &heard);
+        let broken = |text: &str| Some(Reason::Broken(text.into()));
+        assert!(!is_sent_away(broken("Connection reset by peer (os error 104)"), GaveUp::Stream));
+        assert!(is_sent_away(broken("connection error received: not a result of an error"), GaveUp::Stream));
+        assert!(!is_sent_away(Some(Reason::Over), GaveUp::Stream));
+        assert!(is_sent_away(Some(Reason::Leaving), GaveUp::Stream));
+        assert!(is_sent_away(None, GaveUp::Stream));
+        assert!(is_sent_away(None, GaveUp::Stopping));
+    }
+
+    #[test]
+    fn a_goodbye_is_one_also_if_another_call_hears_first_that_the_connection_ends() {
+        let status = |text: &str| Status::from_error(std::io::Error::other(text.to_owned()).into());
+        let (reset, goaway) = (status("Connection reset by peer"), status("connection error received: x"));
+        assert!(!is_sent_away(None, false, &GaveUp::Connection(&reset)), "it is dead");
+        assert!(is_sent_away(None, false, &GaveUp::Connection(&goaway)));
+        assert!(is_sent_away(None, true, &GaveUp::Connection(&reset)), "it had said goodbye before");
     }
 }
