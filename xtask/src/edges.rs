@@ -122,7 +122,7 @@ const OURS: &[Ours] = &[
     },
     Ours {
         package: "tripod-port",
-        may: &["tripod-local", "tripod-proto", "tripod-tls"],
+        may: &["tripod-gate", "tripod-local", "tripod-proto", "tripod-tls"],
         // Both ends of a stream of calls are tried against each other.
         dev: &["tripod-calls"],
         because: "how connections are accepted and left is the same for every protocol, and for agents",

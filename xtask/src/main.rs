@@ -8,6 +8,7 @@
 //! | `test` | verify, build, Rust tests, real clients, simulation, chaos |
 //! | `machine` | what the machine is, and lacks |
 //! | `rust_tests` | the tests that cargo builds |
+//! | `monitoring` | alerts and dashboards before a real Prometheus |
 //! | `report` | where the time went, what was flaky |
 //! | `fuzz` | hostile bytes for everything that reads bytes of others |
 //! | `soak` | the Rust tests again and again on a busy machine |
@@ -33,6 +34,7 @@ mod edges;
 mod floors;
 mod fuzz;
 mod machine;
+mod monitoring;
 mod mutants;
 mod newcomer;
 mod planted;

@@ -12,7 +12,7 @@ use crate::clients::{Picked, SKIP_VARIABLE};
 use crate::report::{self, Report};
 use crate::rust_tests::{self, Which};
 use crate::stage::{self, Missing, Stage};
-use crate::{dist, fuzz, machine, verify};
+use crate::{dist, fuzz, machine, monitoring, verify};
 
 /// Seeds of the simulation, which take two or three minutes on two cores.
 const SEEDS: &str = "200";
@@ -48,8 +48,8 @@ pub(crate) struct Options {
     /// Leave the verify stages out.
     #[arg(long)]
     skip_verify: bool,
-    /// Run only this stage: one of machine, verify's, build, environments, rust, doctest, fuzz, packages, clients, simulation,
-    /// chaos.
+    /// Run only this stage: one of machine, verify's, build, environments, rust, doctest, fuzz, packages, monitoring,
+    /// clients, simulation, chaos.
     #[arg(long)]
     only: Option<String>,
     /// Run only client tests whose name contains this text, or one of several.
@@ -112,6 +112,9 @@ fn stages(options: &Options, begun: Instant) -> Result<Vec<Stage>> {
     }
     if !options.quick {
         stages.push(Stage::new("packages", packages).needs(&["build", "environments"]));
+    }
+    if !options.quick {
+        stages.push(Stage::new("monitoring", monitoring::run).needs(&["build"]));
     }
     let seeds = if options.quick { SEEDS_QUICK } else { SEEDS };
     stages.push(Stage::new("simulation", || simulation(seeds)).needs(&["build"]).beside());

@@ -27,6 +27,7 @@
 //! | `check` | what is left to be checked |
 //! | `caller`, `grant` | who calls, and what was granted to that one |
 //! | `decide` | the decision |
+//! | `dialect` | how figures call an RPC |
 //! | `mode`, `gate`, `tally` | a gate in front of a port, and what it counts |
 //! | `guarded` | the same as a service of tower |
 //! | [`page`] | the table as documentation has it |
@@ -34,6 +35,7 @@
 mod caller;
 mod check;
 mod decide;
+mod dialect;
 mod gate;
 mod grant;
 mod guarded;

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tripod_local::Connections;
-use tripod_port::{Budget, CallerAddress, Contact, StreamTally};
-use tripod_raft::{Applied, Handle, Leadership, ProposeError};
+use tripod_port::{Budget, CallTally, CallerAddress, Contact, StreamTally};
+use tripod_raft::{Applied, Handle, Leadership, ProposeError, StateLimits};
 use tripod_state::ids::{DurationMs, Incarnation, JobId, LogIndex, TaskId, TimeMs};
 use tripod_state::task::FIRST_HEARTBEAT_MS;
 use tripod_state::{Answer, Command, Envelope, Reply, Scope, State, Ticket, Topic, task};
@@ -21,13 +21,15 @@ use crate::fairness::{self, TurnCounts, Turns};
 use crate::forks::Forks;
 use crate::hub::{Hub, Watch};
 use crate::job_names::JobNames;
+use crate::keeper::{GangCounts, Keeper, WhyLost};
+use crate::last_backup::LastBackup;
 use crate::memory::MemoryBackend;
 use crate::opening::IdWidth;
 use crate::options::Options;
 use crate::outage::Outage;
 use crate::parts::Parts;
 use crate::peers::{Channel, Peers, PeersHandler, on};
-use crate::pulse::{Beat, BeatSetId, Pulse, SetBeat, SetWord, Sign};
+use crate::pulse::{Beat, BeatCounts, BeatSetId, Pulse, SetBeat, SetWord, Sign};
 use crate::renewal;
 use crate::submit::Submitter;
 
@@ -62,6 +64,10 @@ pub struct Gateway {
     reads: Turns,
     memory: Budget,
     streams: StreamTally,
+    counted: CallTally,
+    keeper: Arc<Keeper>,
+    backups: LastBackup,
+    state_limits: StateLimits,
     names: Arc<JobNames>,
 }
 
@@ -109,6 +115,10 @@ impl Gateway {
             reads,
             memory,
             streams,
+            counted: CallTally::new(),
+            keeper,
+            backups: LastBackup::default(),
+            state_limits: options.state,
             names,
         }
     }
@@ -309,7 +319,9 @@ impl Gateway {
     /// [`Outage`].
     pub async fn lost(&self, job: JobId, task: TaskId, incarnation: Incarnation) -> Result<Reply, Outage> {
         let scope = Scope { job, service: None };
-        self.submit(Command::Task(task::Command::End { scope, task, incarnation })).await
+        let reply = self.submit(Command::Task(task::Command::End { scope, task, incarnation })).await;
+        self.note_lost(WhyLost::Gone, &reply);
+        reply
     }
 
     /// The same, with how the process ended.
@@ -324,7 +336,15 @@ impl Gateway {
         end: task::End,
     ) -> Result<Reply, Outage> {
         let scope = Scope { job, service: None };
-        self.submit(Command::Task(task::Command::Ended { scope, task, incarnation, end })).await
+        let reply = self.submit(Command::Task(task::Command::Ended { scope, task, incarnation, end })).await;
+        self.note_lost(WhyLost::Ended, &reply);
+        reply
+    }
+
+    fn note_lost(&self, why: WhyLost, reply: &Result<Reply, Outage>) {
+        if matches!(reply, Ok(Ok(_))) {
+            self.keeper.tally().lost(why, 1);
+        }
     }
 
     /// Asks the leader's node what a front end there keeps in memory, as [`Self::answer_peers`] of that node
@@ -394,6 +414,54 @@ impl Gateway {
     #[must_use]
     pub fn streams(&self) -> &StreamTally {
         &self.streams
+    }
+
+    /// Counts the calls of this node's clients, on all its ports.
+    #[must_use]
+    pub fn calls(&self) -> &CallTally {
+        &self.counted
+    }
+
+    /// What this node has counted of heartbeats that it was asked to pass on.
+    #[must_use]
+    pub fn beats(&self) -> BeatCounts {
+        self.pulse.counts()
+    }
+
+    /// What this node has counted of tasks that were given up and, while it led, of barriers.
+    #[must_use]
+    pub fn gangs(&self) -> GangCounts {
+        self.keeper.tally().counts()
+    }
+
+    /// How long the leader has led that this node names, as this node knows.
+    #[must_use]
+    pub fn led_for(&self) -> Option<Duration> {
+        self.keeper.led_for()
+    }
+
+    /// What the state may take while this node leads.
+    #[must_use]
+    pub fn state_limits(&self) -> StateLimits {
+        self.state_limits
+    }
+
+    /// How many tasks have missed a heartbeat and were not given up yet; `None` unless this node leads.
+    #[must_use]
+    pub fn tasks_late(&self) -> Option<u64> {
+        self.keeper.late()
+    }
+
+    /// When the last backup was made of which this node knows.
+    #[must_use]
+    pub fn last_backup(&self) -> &LastBackup {
+        &self.backups
+    }
+
+    /// The time by which a leader stamps the log, as this node has it.
+    #[must_use]
+    pub fn now(&self) -> TimeMs {
+        self.pulse.now()
     }
 
     /// Of [those](Self::waiting_calls), how many wait for a leader.

@@ -23,7 +23,7 @@
 //! and `memory` its double; `aside` is where long work goes, `forks` what long looks are taken of, `awake` the time that this process lived. `submit`, `session` and `hold` send
 //! commands, `renewal` has the session follow the feature level; `fairness` lets the calls of clients take turns, by the connections that `tripod-port` tells apart; `hub` and `calls` wait; `liveness` is how peers of any kind are told the leader and given up; `pulse` asks it about heartbeats of tasks, one by one or in sets, and `keeper` is the
 //! leader's memory of those; `contact` finds out when a node is cut off,
-//! `readiness` whether it can serve. `job` finds the job that a call is about, `job_names` remembers which job a name means. `front_end` is what a node speaks, as a value. `peers` asks the leader what a front end of its node keeps in memory, and `ages` when it heard tasks.
+//! `readiness` whether it can serve. `job` finds the job that a call is about, `job_names` remembers which job a name means. `front_end` is what a node speaks, as a value. `peers` asks the leader what a front end of its node keeps in memory, `ages` when it heard tasks and `leader_clock` what time it is there. `tolerance` says what a cluster can bear, `last_backup` when one was made.
 
 mod ages;
 mod aside;
@@ -42,6 +42,8 @@ mod hub;
 mod job;
 mod job_names;
 mod keeper;
+mod last_backup;
+mod leader_clock;
 mod liveness;
 mod memory;
 mod opening;
@@ -54,6 +56,7 @@ mod readiness;
 mod renewal;
 mod session;
 mod submit;
+mod tolerance;
 
 pub use ages::HeartbeatAges;
 pub use aside::aside;
@@ -66,6 +69,9 @@ pub use front_end::{FrontEnd, FrontEnds, PortKind};
 pub use gateway::{Consistency, Gateway, PRESENT_EVERY};
 pub use hub::Watch;
 pub use job::JobBinding;
+pub use keeper::{BarrierEnding, GangCounts, WhyLost};
+pub use last_backup::LastBackup;
+pub use leader_clock::LeaderClock;
 pub use liveness::{Batches, BeatAnswer, Conversation, Deafness, Liveness, Rules, Silence};
 pub use memory::{MemoryBackend, Mishap};
 pub use opening::IdWidth;
@@ -73,13 +79,14 @@ pub use options::Options;
 pub use outage::Outage;
 pub use parts::Parts;
 pub use peers::{Channel, PeersHandler};
-pub use pulse::{BEATS_OF_A_SET_MAX, BeatSession, BeatSetId, SetBeat, SetWord};
+pub use pulse::{BEATS_OF_A_SET_MAX, BeatCounts, BeatSession, BeatSetId, SetBeat, SetWord};
 pub use readiness::{Check, Readiness};
+pub use tolerance::{BEHIND_ENTRIES, SILENT_AFTER, Tolerance, VoterHealth};
 // Front ends do not see the raft crate; these are the words in which the gateway speaks of a node.
 pub use tripod_raft::backup::{SaveError, Saving};
 pub use tripod_raft::{
     Chance, ChangeError, Comparisons, DiskStatus, ElectionCounts, FlushTimes, GivenUp, HistogramView,
     Leadership, LevelError, LevelRequest, Levels, Measures, MemberLevel, MemberList, MemberStatus,
     MemberView, MembersAnswer, MembersRequest, Planned, ProposeError, Role, SnapshotCounts, StageTimes,
-    Status, Unwise, Votes,
+    StateLimits, Status, Unwise, Votes,
 };

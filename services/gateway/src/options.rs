@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tripod_local::ConnectionLimits;
 use tripod_port::MemoryLimits;
+use tripod_raft::StateLimits;
 use tripod_state::ids::DurationMs;
 
 /// The gateway's own patience and bounds. What a job decides (heartbeat and barrier time-outs) is in
@@ -21,6 +22,8 @@ pub struct Options {
     pub connections: ConnectionLimits,
     /// Bytes that are held for clients.
     pub memory: MemoryLimits,
+    /// What the state may take while this node leads, as its node was told: shown beside what it takes.
+    pub state: StateLimits,
 }
 
 impl Default for Options {
@@ -31,6 +34,7 @@ impl Default for Options {
             waiting_max: 1_000_000,
             connections: ConnectionLimits::none(),
             memory: MemoryLimits::none(),
+            state: StateLimits::default(),
         }
     }
 }

@@ -21,6 +21,8 @@ impl Channel {
     pub const MINDSPORE: Self = Self(1);
     /// How long ago the leader heard the tasks of a job: asked from feature level 11 on only.
     pub const AGES: Self = Self(2);
+    /// What time it is at the leader: asked from feature level 11 on only.
+    pub const CLOCK: Self = Self(6);
     /// Of tests and examples.
     pub const EXAMPLE: Self = Self(7);
 }

@@ -18,6 +18,7 @@ use tonic::service::Routes;
 use crate::bodies::{AnswerBody, RequestBody};
 use crate::bytes_held::{CallBytes, Short};
 use crate::call_context::CallContext;
+use crate::call_tally::{CallTally, CountedCall};
 use crate::caller_connection::CallerConnection;
 use crate::calls::{self, Gather, StreamTally};
 use crate::connection::ConnectionCalls;
@@ -43,6 +44,7 @@ pub struct Followed {
     shared: Arc<Shared>,
     gather: Gather,
     tally: StreamTally,
+    counts: CallTally,
 }
 
 #[derive(Debug)]
@@ -67,7 +69,12 @@ impl Followed {
     pub fn new(routes: Routes, direct: Vec<Direct>, manners: Manners, stopping: &Stopping) -> Self {
         let (direct, stopping) = (DirectServices::of(direct), stopping.clone());
         let shared = Shared { direct, routes: routes.prepare(), manners, stopping };
-        Self { shared: Arc::new(shared), gather: Gather::default(), tally: StreamTally::default() }
+        Self {
+            shared: Arc::new(shared),
+            gather: Gather::default(),
+            tally: StreamTally::default(),
+            counts: CallTally::default(),
+        }
     }
 
     /// The same with this around the ops of each frame of a stream of calls, which all begin within it, and around those that
@@ -81,6 +88,12 @@ impl Followed {
     #[must_use]
     pub fn tallying(self, tally: StreamTally) -> Self {
         Self { tally, ..self }
+    }
+
+    /// The same with its calls counted there.
+    #[must_use]
+    pub fn counting(self, counts: CallTally) -> Self {
+        Self { counts, ..self }
     }
 
     pub(crate) fn tally(&self) -> &StreamTally {
@@ -97,7 +110,8 @@ impl Followed {
 
     /// What is known of the calls of a path, and the service that they are made of past the router.
     pub(crate) fn find(&self, path: &str) -> (Known, Option<&Direct>) {
-        (self.shared.manners.find(path), self.shared.direct.find(path))
+        let known = Known { number: self.counts.number(path), ..self.shared.manners.find(path) };
+        (known, self.shared.direct.find(path))
     }
 
     /// For the calls of one connection.
@@ -135,6 +149,7 @@ impl Followed {
         under_way: UnderWay,
     ) -> Going {
         let Shared { routes, stopping, .. } = &*self.shared;
+        let counted = self.counts.begin(known.number);
         let connection = under_way.connection();
         let given = deadline::given(request.headers());
         let entered = match under_way.is_op() {
@@ -143,7 +158,7 @@ impl Followed {
         };
         let bytes = match entered {
             Ok(bytes) => bytes,
-            Err(short) => return refused(under_way, stopping, short, known.poll_over),
+            Err(short) => return refused(under_way, stopping, short, known.poll_over, counted),
         };
         let context = under_way.context(stopping, &bytes);
         let mut request = Received::of(request, &bytes, known);
@@ -165,21 +180,27 @@ impl Followed {
             given.filter(|_| is_dialect).map(|given| tokio::time::sleep(deadline::ours(given)));
         let answer = Around { answer, is_dialect, own_patience };
         let patience = given.filter(|_| !is_dialect).map(tokio::time::sleep);
-        Going { connection, answering: under_way.answered(stopping, answer, bytes, cut), patience }
+        Going { connection, answering: under_way.answered(stopping, answer, bytes, cut), patience, counted }
     }
 
     /// Opens a stream of calls.
     fn open(&self, request: Request<RequestBody>, calls: ConnectionCalls) -> Going {
+        let counted = self.counts.begin(self.counts.number(calls::PATH));
         let stopping = &self.shared.stopping;
         let under_way = UnderWay::on(calls.clone(), request.headers(), Ending::Own, MethodKind::Streaming);
         let bytes = match holding::enter(under_way.account(), &request, false) {
             Ok(bytes) => bytes,
-            Err(short) => return refused(under_way, stopping, short, ""),
+            Err(short) => return refused(under_way, stopping, short, "", counted),
         };
         let connection = under_way.connection();
         let opened = calls::open(self, request, calls, &bytes);
         let answer = Around::at_once(opened);
-        Going { connection, answering: under_way.answered(stopping, answer, bytes, cut), patience: None }
+        Going {
+            connection,
+            answering: under_way.answered(stopping, answer, bytes, cut),
+            patience: None,
+            counted,
+        }
     }
 }
 
@@ -238,6 +259,7 @@ pin_project! {
         // How long its caller waits, if nothing else looks after that.
         #[pin]
         patience: Option<Sleep>,
+        counted: CountedCall,
     }
 }
 
@@ -267,6 +289,7 @@ impl Future for Going {
         let mut this = self.project();
         let answering = &mut this.answering;
         if let Poll::Ready(answer) = this.connection.enter(|| answering.as_mut().poll(context)) {
+            this.counted.answered(answer.headers());
             return Poll::Ready(Ok(answer));
         }
         let Some(patience) = this.patience.as_pin_mut() else { return Poll::Pending };
@@ -310,7 +333,13 @@ impl Future for Around {
 }
 
 /// What a call is told for which there is no room. Its answer is small and held nowhere else.
-fn refused(under_way: UnderWay, stopping: &Stopping, short: Short, poll_over: &str) -> Going {
+fn refused(
+    under_way: UnderWay,
+    stopping: &Stopping,
+    short: Short,
+    poll_over: &str,
+    counted: CountedCall,
+) -> Going {
     let connection = under_way.connection();
     let account = under_way.account();
     let bytes = match under_way.is_op() {
@@ -321,7 +350,7 @@ fn refused(under_way: UnderWay, stopping: &Stopping, short: Short, poll_over: &s
     let status =
         if under_way.is_poll() { refusal::of_short_poll(short, poll_over) } else { refusal::of_short(short) };
     let answer = Around::at_once(status.into_http());
-    Going { connection, answering: under_way.answered(stopping, answer, bytes, cut), patience: None }
+    Going { connection, answering: under_way.answered(stopping, answer, bytes, cut), patience: None, counted }
 }
 
 /// What a call is told that a stop ends.

@@ -80,3 +80,40 @@ async fn what_no_direct_service_has_is_asked_of_the_routes() {
         assert_eq!((status.code(), status.message()), (Code::Unimplemented, ""), "{path}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn every_call_is_counted_once_whether_it_comes_by_itself_or_as_an_op() {
+    let tally = CallTally::new();
+    let direct = vec![
+        Direct::of(Told { name: "tripod.v1.Kv", answers: true }),
+        Direct::of(Told { name: "tripod.v1.Jobs", answers: false }),
+    ];
+    let services = Followed::new(Routes::default(), direct, Manners::default(), &Stopping::never());
+    let services = services.counting(tally.clone());
+    let request = |path: &str| {
+        let request = Request::builder().uri(path).header("grpc-timeout", "50m");
+        request.body(RequestBody::Other(Body::empty())).expect("a request")
+    };
+    let _answer = services.follow(request("/tripod.v1.Kv/Put"), ConnectionCalls::default()).await;
+    let (known, direct) = services.find("/tripod.v1.Kv/Put");
+    let _answer =
+        services.begin_op(request("/tripod.v1.Kv/Put"), known, direct, ConnectionCalls::default()).await;
+    // Its time is over before it is answered.
+    let _answer = services.follow(request("/tripod.v1.Jobs/List"), ConnectionCalls::default()).await;
+    // Its client goes.
+    drop(services.follow(request("/tripod.v1.Jobs/List"), ConnectionCalls::default()));
+    drop(services.follow(request("/tripod.v1.Jobs/NoSuch"), ConnectionCalls::default()));
+    let counts: Vec<_> = tally
+        .counts()
+        .into_iter()
+        .map(|count| (count.rpc.map(|rpc| rpc.call()), count.outcomes, count.took.count()))
+        .collect();
+    assert_eq!(
+        counts,
+        [
+            (None, [0, 0, 0, 1], 0),
+            (Some("Jobs/List".to_owned()), [0, 0, 0, 2], 0),
+            (Some("Kv/Put".to_owned()), [0, 2, 0, 0], 2),
+        ]
+    );
+}

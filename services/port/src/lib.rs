@@ -34,6 +34,7 @@
 //! | `transport` | HTTP/2 on accepted connections, until they end |
 //! | `direct`, `bodies`, [`unary`] | services that are called past the router, and calls that are one frame each way |
 //! | `call_context` | what services find of a call |
+//! | `call_tally`, `timings` | what became of calls, and how long they took |
 //! | `followed`, `under_way` | around all services: which calls a stop waits for, and what it does to the others |
 //! | `framed` | protocols that frame their bytes themselves, and how long their clients may take |
 //! | `bytes_held` | what is held for clients, counted by node and connection |
@@ -52,6 +53,7 @@ mod arrived;
 mod bodies;
 mod bytes_held;
 mod call_context;
+mod call_tally;
 mod caller_address;
 mod caller_connection;
 mod calls;
@@ -72,6 +74,7 @@ mod serve;
 mod stop;
 mod stream_order;
 mod throttle;
+mod timings;
 mod transport;
 pub mod unary;
 mod under_way;
@@ -83,6 +86,7 @@ pub use bytes_held::{
     Direction, Making, MemoryLimits, Reserved, Short, Turn,
 };
 pub use call_context::CallContext;
+pub use call_tally::{CallCount, CallOutcome, CallTally};
 pub use caller_address::CallerAddress;
 pub use caller_connection::CallerConnection;
 pub use calls::{Gather, PATH as CALLS_PATH, StreamEnd, StreamTally};
@@ -101,4 +105,5 @@ pub use manner::{Ending, Manner, Manners, Method, MethodKind};
 pub use serve::{Grpc, Served, serve, serve_through, server};
 pub use stop::{Stop, Stopping};
 pub use stream_order::{StreamOrder, StreamPosition};
+pub use timings::{Timings, TimingsView};
 pub use under_way::{Answer, Answering, Cut, UnderWay};

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::call_tally::CallNumber;
+
 /// How a call may end when its node stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
@@ -70,6 +72,8 @@ pub(crate) struct Known {
     pub(crate) is_beat: bool,
     pub(crate) is_streaming: bool,
     pub(crate) poll_over: &'static str,
+    /// Where it is counted.
+    pub(crate) number: CallNumber,
 }
 
 impl Method {
@@ -140,6 +144,7 @@ impl Manners {
                 is_beat: false,
                 is_streaming: false,
                 poll_over: "",
+                number: CallNumber::default(),
             };
         };
         let method = row.method(method).copied().unwrap_or(Method::new("", row.other));
@@ -150,6 +155,7 @@ impl Manners {
             is_beat: method.is_beat,
             is_streaming: method.is_streaming || row.kind == MethodKind::Streaming,
             poll_over: row.poll_over,
+            number: CallNumber::default(),
         }
     }
 }

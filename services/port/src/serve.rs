@@ -74,7 +74,8 @@ impl Served {
             Self::Grpc(Grpc { routes, direct, manners }) => {
                 let services = Followed::new(routes, direct, manners, &stopping)
                     .gathering(resources.gather.clone())
-                    .tallying(resources.streams.clone());
+                    .tallying(resources.streams.clone())
+                    .counting(resources.calls.clone());
                 let incoming = MendedIncoming::through(listener, stopping.clone(), resources);
                 Box::pin(async move {
                     serve_connections(incoming, services, stopping).await;

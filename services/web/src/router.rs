@@ -9,7 +9,7 @@ use axum::{Json, Router};
 use tripod_gateway::{Check, Gateway, Readiness};
 use tripod_tls::Tls;
 
-use crate::metrics;
+use crate::metrics::{self, SnapshotsSeen};
 use crate::view::View;
 
 /// What is served, and what for.
@@ -28,12 +28,13 @@ pub fn router(gateway: Gateway) -> Router {
 
 /// The same for a node with these certificates.
 pub(crate) fn router_with(gateway: Gateway, tls: Option<Tls>) -> Router {
+    let seen = SnapshotsSeen::default();
     Router::new()
         .route("/", get(index))
         .route("/livez", get(livez))
         .route("/readyz", get(readyz))
         .route("/status", get(status))
-        .route("/metrics", get(move |gateway| metrics(gateway, tls.clone())))
+        .route("/metrics", get(move |gateway| metrics(gateway, seen.clone(), tls.clone())))
         .with_state(gateway)
 }
 
@@ -84,6 +85,6 @@ async fn status(State(gateway): State<Gateway>) -> Json<View> {
     Json(View::of(&gateway.admin().status(), gateway.waiting_calls()))
 }
 
-async fn metrics(State(gateway): State<Gateway>, tls: Option<Tls>) -> impl IntoResponse {
-    ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], metrics::page(&gateway, tls).await)
+async fn metrics(State(gateway): State<Gateway>, seen: SnapshotsSeen, tls: Option<Tls>) -> impl IntoResponse {
+    ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], metrics::page(&gateway, &seen, tls).await)
 }

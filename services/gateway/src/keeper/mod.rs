@@ -4,31 +4,41 @@
 //! leader starts every timer anew, so a change of leaders can only give a task more time, never less.
 
 mod barriers;
+mod meetings;
 mod run;
 mod sets;
 mod suspects;
+mod tally;
 mod tasks;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
+use tokio::time::Instant;
 use tripod_raft::AskHandler;
-use tripod_state::ids::{DurationMs, LogIndex, ServiceIncarnation, Term, TimeMs};
+use tripod_state::ids::{DurationMs, LogIndex, NodeId, ServiceIncarnation, Term, TimeMs};
 use tripod_state::task::{Beat as Opinion, Silence};
 use tripod_state::{Effect, State};
 
 use self::barriers::BarrierTimers;
+use self::meetings::Meetings;
 use self::sets::BeatSets;
 use self::tasks::{Connected, TaskTimers};
 use crate::ages;
 use crate::awake::{Awake, Moment};
 use crate::backend::{Future, Replica, look};
 use crate::clock::{Clock, percent};
+use crate::leader_clock;
 use crate::options::Options;
 use crate::peers::{Channel, Peers};
 use crate::pulse::{Beat, Sign, Suspicion, Told, Verdict, decode_beats, encode_verdicts};
+
+pub use self::meetings::BarrierEnding;
+pub(crate) use self::tally::KeeperTally;
+pub use self::tally::{GangCounts, WhyLost};
 
 /// What must lie between two beats of a task, in percent of its job's heartbeat timeout, for the
 /// second one to be told of a suspicion. A client gives up on a beat as soon as the next one would be
@@ -45,16 +55,20 @@ pub(crate) struct Keeper {
     peers: Arc<Peers>,
     /// Whether there is a `Memory::led`, for a glance without the lock.
     leading: AtomicBool,
+    tally: KeeperTally,
     memory: Mutex<Memory>,
 }
 
-/// What a leader remembers. Empty on every other node.
+/// What a leader remembers. Nearly empty on every other node.
 struct Memory {
     /// The term in which this node leads, while it does.
     led: Option<Term>,
+    /// The leader that this node names, its term, and since when; on every node.
+    named: Option<((NodeId, Term), Instant)>,
     awake: Awake,
     tasks: TaskTimers,
     barriers: BarrierTimers,
+    meetings: Meetings,
     /// Heartbeats of agents' clients that are told in a word.
     sets: BeatSets,
     /// Tasks that connected since the last tick, which looks up their time-outs.
@@ -65,9 +79,11 @@ impl Keeper {
     pub(crate) fn new(options: Options, clock: Clock) -> Arc<Self> {
         let memory = Memory {
             led: None,
+            named: None,
             awake: Awake::default(),
             tasks: TaskTimers::default(),
             barriers: BarrierTimers::default(),
+            meetings: Meetings::default(),
             sets: BeatSets::default(),
             fresh: Vec::new(),
         };
@@ -77,6 +93,7 @@ impl Keeper {
             options,
             peers: Arc::default(),
             leading: AtomicBool::new(false),
+            tally: KeeperTally::default(),
             memory: Mutex::new(memory),
         })
     }
@@ -95,6 +112,7 @@ impl Keeper {
             None => Err("the node is stopping".to_owned()),
         };
         self.peers.handle(Channel::AGES, Arc::new(answer));
+        self.peers.handle(Channel::CLOCK, Arc::new(|_| Ok(leader_clock::answer())));
         tokio::spawn(run::run(Arc::clone(self), backend.leadership()));
     }
 
@@ -108,6 +126,21 @@ impl Keeper {
         let heard = memory.tasks.ages(job, tasks, memory.awake.now());
         drop(memory);
         Ok(ages::encode(heard.into_iter()))
+    }
+
+    pub(crate) fn tally(&self) -> &KeeperTally {
+        &self.tally
+    }
+
+    /// How long the leader has led that this node names, as this node knows: within a tick.
+    pub(crate) fn led_for(&self) -> Option<Duration> {
+        self.memory.lock().named.map(|(_, since)| since.elapsed())
+    }
+
+    /// How many tasks have missed a heartbeat and were not given up yet; `None` unless this node leads.
+    pub(crate) fn late(&self) -> Option<u64> {
+        let memory = self.memory.lock();
+        memory.led.map(|_| memory.tasks.overdue())
     }
 
     /// Arms the timers that applied commands ask for.
@@ -222,15 +255,19 @@ impl Memory {
             }
             Effect::BarrierOpened { job, barrier, counter, timeout } => {
                 self.barriers.arm(*job, barrier.clone(), *counter, self.awake.now().plus(*timeout));
+                self.meetings.opened(*job, barrier.clone(), *counter);
             }
             Effect::ProtocolsMixed { job, protocol } => {
                 tracing::warn!(job = job.0, ?protocol, "tasks of one job speak different protocols");
             }
-            Effect::JobDeleted { job } => self.tasks.forget_job(*job),
+            Effect::BarrierChanged { job, barrier } => self.meetings.changed(*job, barrier),
+            Effect::JobDeleted { job } => {
+                self.tasks.forget_job(*job);
+                self.meetings.forget_job(*job);
+            }
             Effect::JobCreated { .. }
             | Effect::KeyWritten { .. }
             | Effect::TasksChanged { .. }
-            | Effect::BarrierChanged { .. }
             | Effect::PollsChanged { .. }
             | Effect::AliveAnswered { .. }
             | Effect::MemberChanged

@@ -16,7 +16,7 @@ use tripod_state::{Command, Envelope, Scope, State, barrier, session, task};
 
 use super::barriers::{Instance, instance};
 use super::tasks::{Connected, Due, Silent};
-use super::{Keeper, Memory};
+use super::{Keeper, Memory, WhyLost, meetings};
 use crate::awake::Awake;
 use crate::backend::{Replica, look};
 use crate::clock::millis;
@@ -44,10 +44,12 @@ pub(super) async fn run(keeper: Arc<Keeper>, mut leadership: watch::Receiver<Lea
         let Some(backend) = keeper.backend.get().and_then(Weak::upgrade) else { return };
         keeper.wake();
         let now = *leadership.borrow_and_update();
+        keeper.note_leader(now);
         let Some(led) = keeper.follow(backend.as_ref(), now) else { continue };
         keeper.arm_fresh(backend.as_ref());
         keeper.look_at_tasks(&backend, led);
         keeper.expire_barriers(&backend, led);
+        keeper.count_barriers(backend.as_ref());
         if Instant::now() >= sessions_due {
             sessions_due = Instant::now() + SESSIONS_EVERY;
             keeper.expire_sessions(&backend, led);
@@ -57,6 +59,15 @@ pub(super) async fn run(keeper: Arc<Keeper>, mut leadership: watch::Receiver<Lea
 }
 
 impl Keeper {
+    /// Notes since when that leader leads.
+    fn note_leader(&self, now: Leadership) {
+        let mut memory = self.memory.lock();
+        let named = now.leader.map(|leader| (leader, now.term));
+        if memory.named.map(|(named, _)| named) != named {
+            memory.named = named.map(|named| (named, Instant::now()));
+        }
+    }
+
     /// Begins or ends leading. Gives the term in which this node leads, if it does.
     fn follow(&self, backend: &dyn Replica, now: Leadership) -> Option<Term> {
         let led = now.ready_here.then_some(now.term);
@@ -69,6 +80,7 @@ impl Keeper {
         memory.led = led;
         memory.tasks.clear();
         memory.barriers.clear();
+        memory.meetings.clear();
         memory.sets.clear();
         memory.fresh.clear();
         self.leading.store(led.is_some(), Ordering::Release);
@@ -89,6 +101,7 @@ impl Keeper {
             memory.tasks.arm(Connected { job, task, incarnation }, from, silence);
         }
         for open in barriers {
+            memory.meetings.found(&open);
             let deadline = now.plus(open.timeout);
             memory.barriers.arm(open.job, open.barrier, open.counter, deadline);
         }
@@ -149,8 +162,10 @@ impl Keeper {
         for (job, silent) in silent {
             tracing::info!(job = job.0, tasks = silent.len(), "heartbeat timeout");
             let command = Command::Task(task::Command::Expire { job, silent: silent.clone() });
+            let keeper = Arc::clone(self);
             self.propose(backend, led, command, move |memory, replied| {
                 if replied {
+                    keeper.tally.lost(WhyLost::Silent, silent.len());
                     memory.tasks.acquit(job, &silent);
                 } else {
                     let now = memory.awake.now();
@@ -183,6 +198,20 @@ impl Keeper {
                     memory.barriers.put_back(due, now);
                 }
             });
+        }
+    }
+
+    /// Counts the barriers that have ended since the last tick.
+    fn count_barriers(&self, backend: &dyn Replica) {
+        let changed = self.memory.lock().meetings.take_changed();
+        if changed.is_empty() {
+            return;
+        }
+        let ended = look(backend, |state| meetings::ended(changed, state));
+        let mut memory = self.memory.lock();
+        for ended in &ended {
+            self.tally.barrier_ended(ended.ending, ended.waited);
+            memory.meetings.forget(ended);
         }
     }
 

@@ -243,6 +243,11 @@ impl TaskTimers {
         self.suspects.clear();
     }
 
+    /// How many have missed a heartbeat.
+    pub(super) fn overdue(&self) -> u64 {
+        self.armed.values().filter(|armed| armed.overdue).count() as u64
+    }
+
     pub(super) fn len(&self) -> usize {
         self.armed.len()
     }

@@ -11,10 +11,12 @@ mod sets;
 mod wire;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use tripod_state::ids::{DurationMs, FeatureLevel, LogIndex, ServiceIncarnation};
+use tripod_port::{Timings, TimingsView};
+use tripod_state::ids::{DurationMs, FeatureLevel, LogIndex, ServiceIncarnation, TimeMs};
 use tripod_state::task::Beat as Opinion;
 use tripod_state::{Answer, Command, Reply};
 
@@ -78,6 +80,17 @@ pub(crate) struct Pulse {
     clock: Clock,
     asking: Batches<Beats>,
     sets: Batches<sets::Sets>,
+    beats: AtomicU64,
+    handling: Timings,
+}
+
+/// What a node has counted of heartbeats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BeatCounts {
+    /// Those that came to it, by themselves or as one of a set.
+    pub beats: u64,
+    /// From a heartbeat's coming by itself to the word of the leader; not how long its answer was held after that.
+    pub handling: TimingsView,
 }
 
 impl Pulse {
@@ -91,7 +104,8 @@ impl Pulse {
     ) -> Self {
         let asking = Batches::start(Beats::new(Arc::clone(&backend)));
         let sets = Batches::start(sets::Sets::new(Arc::clone(&backend)));
-        Self { backend, submitter, hub, calls, clock, asking, sets }
+        let (beats, handling) = (AtomicU64::new(0), Timings::default());
+        Self { backend, submitter, hub, calls, clock, asking, sets, beats, handling }
     }
 
     /// Answers one beat: by the leader's word, or by this node's own state when there is none in time.
@@ -101,7 +115,9 @@ impl Pulse {
         // A job that this node does not know yet has no other answer than the leader's.
         let timeout = self.timeout(&beat);
         let patience = timeout.map_or(Duration::MAX, |timeout| timeout * PATIENCE_PERCENT / 100);
+        self.beats.fetch_add(1, Ordering::Relaxed);
         let told = self.told_within(beat, patience).await?;
+        self.handling.record(arrived.elapsed());
         if told.reply.is_ok() {
             self.note_interval(&beat, patience.saturating_sub(arrived.elapsed())).await;
         }
@@ -111,6 +127,15 @@ impl Pulse {
             }
             _ => Ok(told.reply),
         }
+    }
+
+    /// What has been counted.
+    pub(crate) fn counts(&self) -> BeatCounts {
+        BeatCounts { beats: self.beats.load(Ordering::Relaxed), handling: self.handling.view() }
+    }
+
+    pub(crate) fn now(&self) -> TimeMs {
+        (self.clock)()
     }
 
     /// The leader's word, or after `patience` that of this node's own state.

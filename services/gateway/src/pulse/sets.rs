@@ -1,6 +1,7 @@
 //! Sets of heartbeats as they are asked of the leader.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -70,9 +71,19 @@ impl Pulse {
         if made.len() > BEATS_OF_A_SET_MAX.div_ceil(8) {
             return SetWord::Differs;
         }
+        let count = match made.len() {
+            0 => u64::from(id.count),
+            _ => made.iter().map(|byte| u64::from(byte.count_ones())).sum(),
+        };
         let asking = self.sets.ask(SetQuestion { id, told: SetTold::Made(made) });
         match timeout(WORD_LIMIT, asking).await {
-            Ok(Ok(word)) => word,
+            Ok(Ok(word)) => {
+                // Otherwise each is told by itself, and counted there.
+                if word == SetWord::Same {
+                    self.beats.fetch_add(count, Ordering::Relaxed);
+                }
+                word
+            }
             Ok(Err(_)) | Err(_) => SetWord::Differs,
         }
     }

@@ -4,6 +4,7 @@
 
 mod beat_sets;
 mod common;
+mod counts;
 mod exactly_once;
 mod follower;
 mod full_disk;

@@ -1,6 +1,9 @@
 //! `tripod.v1.Snapshots`.
 
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt as _};
@@ -40,10 +43,23 @@ impl Snapshots for Service {
             key_bytes: saving.key_bytes,
         };
         let first = tokio_stream::once(Ok(SavePart { part: Some(Part::Begin(begin)) }));
-        let parts = ReceiverStream::new(saving.parts).map(|part| match part {
+        let is_whole = Arc::new(AtomicBool::new(true));
+        let so_far = Arc::clone(&is_whole);
+        let parts = ReceiverStream::new(saving.parts).map(move |part| match part {
             Ok(data) => Ok(SavePart { part: Some(Part::Data(data)) }),
-            Err(error) => Err(Status::internal(format!("the snapshot could not be written: {error}"))),
+            Err(error) => {
+                so_far.store(false, Ordering::Relaxed);
+                Err(Status::internal(format!("the snapshot could not be written: {error}")))
+            }
         });
-        Ok(Response::new(Box::pin(first.chain(parts))))
+        // Asked for when all parts were taken.
+        let last = self.gateway.last_backup().clone();
+        let end = tokio_stream::iter(std::iter::from_fn(move || {
+            if is_whole.load(Ordering::Relaxed) {
+                last.note(SystemTime::now());
+            }
+            None
+        }));
+        Ok(Response::new(Box::pin(first.chain(parts).chain(end))))
     }
 }

@@ -7,6 +7,7 @@ use tripod_proto::code::Code;
 
 use super::silent::SilentConnections;
 use crate::bytes_held::{Budget, MemoryLimits};
+use crate::call_tally::CallTally;
 use crate::calls::{Gather, StreamTally};
 use crate::contact::Contact;
 use crate::throttle::Throttle;
@@ -24,6 +25,8 @@ pub struct PortResources {
     pub gather: Gather,
     /// Counts streams of calls, on all ports together.
     pub streams: StreamTally,
+    /// Counts calls, on all ports together.
+    pub(crate) calls: CallTally,
     /// Those that give way when there is no permit.
     pub(crate) silent: SilentConnections,
     /// When it is said that there is no permit.
@@ -47,6 +50,7 @@ impl PortResources {
             memory,
             gather: Gather::default(),
             streams: StreamTally::default(),
+            calls: CallTally::default(),
             silent: SilentConnections::default(),
             told: Arc::default(),
         }
@@ -62,6 +66,12 @@ impl PortResources {
     #[must_use]
     pub fn tallying(self, streams: StreamTally) -> Self {
         Self { streams, ..self }
+    }
+
+    /// The same with calls counted there.
+    #[must_use]
+    pub fn counting(self, calls: CallTally) -> Self {
+        Self { calls, ..self }
     }
 
     /// The same with bytes counted there.

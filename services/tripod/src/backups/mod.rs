@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::watch;
+use tripod_gateway::LastBackup;
 use tripod_native::{Backups, Newest};
 use tripod_proto::code::Code;
 use tripod_raft::Handle;
@@ -35,11 +36,11 @@ pub(crate) struct Plan {
 }
 
 /// Makes backups until it is dropped.
-pub(crate) async fn run(plan: Plan, handle: Handle, told: watch::Sender<Option<Backups>>) {
+pub(crate) async fn run(plan: Plan, handle: Handle, told: watch::Sender<Option<Backups>>, last: LastBackup) {
     let node = handle.status().node;
     let cluster_id = handle.status().cluster_id;
     let folder = Folder::new(&plan.directory, node);
-    let keeper = Keeper { plan, folder, cluster_id, handle, told };
+    let keeper = Keeper { plan, folder, cluster_id, handle, told, last };
     keeper.begin().await;
     loop {
         tokio::time::sleep(keeper.until_due()).await;
@@ -56,6 +57,7 @@ struct Keeper {
     cluster_id: String,
     handle: Handle,
     told: watch::Sender<Option<Backups>>,
+    last: LastBackup,
 }
 
 impl Keeper {
@@ -108,6 +110,7 @@ impl Keeper {
     }
 
     fn tell(&self, found: &Found, contents: &Contents) {
+        self.last.note(found.saved);
         let kept = self.folder.count();
         let newest = Newest {
             file: found.name(),

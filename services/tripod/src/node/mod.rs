@@ -130,6 +130,7 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     let resources = PortResources::new(contact, gateway.connections().clone())
         .charging(gateway.memory().clone())
         .tallying(gateway.streams().clone())
+        .counting(gateway.calls().clone())
         .gathering(Gather::new(tripod_raft::gathered));
     tasks.serve(listeners, &gateway, &front_ends, &resources, config.tls.as_ref());
     let client_tls = config.tls.as_ref().and_then(|tls| tls.client.clone());
@@ -141,7 +142,7 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
         tasks.background.spawn(background);
     }
     if let Some(plan) = config.backups {
-        tasks.background.spawn(backups::run(plan, handle.clone(), backups));
+        tasks.background.spawn(backups::run(plan, handle.clone(), backups, gateway.last_backup().clone()));
     }
     tasks.background.spawn(announce::run(gateway.clone(), config.node, addresses.clone()));
     tasks.background.spawn(default_job::keep(gateway.clone(), handle.leadership(), config.default_job));
@@ -264,6 +265,7 @@ async fn replicate(config: &Config, connections: ConnectionLimits) -> Result<(Ga
     let parts = tripod_gateway::Parts::new(tripod_gateway::Options {
         connections,
         memory: config.memory,
+        state: config.state,
         ..Default::default()
     });
     let peer_tls = config.tls.as_ref().and_then(|tls| tls.peer.clone());

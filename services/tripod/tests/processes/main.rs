@@ -12,6 +12,7 @@ mod job_ports;
 mod join;
 mod levels;
 mod mindspore;
+mod monitoring;
 #[path = "../runbooks/page.rs"]
 mod page;
 #[path = "../runbooks/parameter_server.rs"]

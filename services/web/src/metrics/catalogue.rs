@@ -21,7 +21,7 @@ pub struct Metric {
     pub kind: Kind,
     /// What it means, in one line.
     pub help: &'static str,
-    /// The one label that it has.
+    /// The labels that it has, with commas between them.
     pub label: Option<&'static str>,
 }
 
@@ -72,6 +72,8 @@ macro_rules! catalogue {
 }
 
 catalogue! {
+    BUILD_INFO = by("version,level", gauge("tripod_build_info", "1; the build of this node, and the highest feature level it supports"));
+    CLUSTER_INFO = by("cluster", gauge("tripod_cluster_info", "1; the id of the cluster that this node belongs to"));
     READY = gauge("tripod_ready", "1 while this node can serve, as /readyz tells");
     DRAINED = gauge("tripod_drained", "1 while an operator wants this node to lead nothing and have no clients");
     LEADER = gauge("tripod_leader", "1 while this node leads the cluster");
@@ -79,11 +81,14 @@ catalogue! {
     TERM = gauge("tripod_term", "Raft term");
     LEADER_CHANGES =
         counter("tripod_leader_changes_total", "how often another node than before was found to lead");
+    LEADER_SINCE = gauge("tripod_leader_since_seconds", "time since the leader leads that this node names");
     ELECTIONS = counter("tripod_elections_total", "how often this node stood for election");
     GAVE_UP = by("reason", counter("tripod_leader_gave_up_total", "how often this node gave up leading"));
     VOTERS = gauge("tripod_voters", "members with a vote");
     LEARNERS = gauge("tripod_learners", "members without a vote");
     CHANGE = gauge("tripod_membership_change", "1 while a change of members is under way");
+    TOLERANCE = gauge("tripod_failure_tolerance", "so many more voters may fail, and the cluster goes on; on the leader");
+    CHANGE_SAFE = gauge("tripod_change_safe", "1 while members can be changed safely; on the leader");
 
     LAST_LOG = gauge("tripod_last_log_index", "last index of this node's log");
     COMMITTED = gauge("tripod_committed_index", "last index known to be committed");
@@ -94,6 +99,10 @@ catalogue! {
         by("peer", gauge("tripod_peer_lag_entries", "committed entries that a member may not hold; on the leader"));
     PEER_SILENCE =
         by("peer", gauge("tripod_peer_silence_seconds", "time since a member answered last; on the leader"));
+    ROUND_TRIP =
+        by("peer", gauge("tripod_peer_round_trip_seconds", "time of a question to the leader and its answer; not on the leader"));
+    CLOCK_OFFSET =
+        by("peer", gauge("tripod_peer_clock_offset_seconds", "how far the leader's clock is ahead of this node's; not on the leader"));
 
     QUEUE =
         histogram("tripod_write_queue_seconds", "from a proposal to the log in memory; one of 32");
@@ -116,11 +125,17 @@ catalogue! {
     SNAPSHOTS_SENT = counter("tripod_snapshots_sent_total", "snapshots sent to other nodes, whole");
     SNAPSHOTS_INSTALLED =
         counter("tripod_snapshots_installed_total", "snapshots of a leader put in the place of the state");
+    SNAPSHOT_AGE = gauge("tripod_snapshot_age_seconds", "time since this node's newest snapshot was made or received");
+    BACKUP_AGE = gauge("tripod_backup_age_seconds", "time since this node made or handed out a backup");
     COMPARED =
         gauge("tripod_compared_index", "last index at which the state was found to be that of a majority");
     DIVERGED =
         counter("tripod_diverged_total", "states of nodes found to differ; on the leader; alarm on it");
 
+    CALLS = by("dialect,call,outcome", counter("tripod_calls_total", "calls of clients, by what became of them"));
+    CALL_TIMES = by("dialect,call", histogram("tripod_call_seconds", "from a call to its answer; those that wait for others apart"));
+    WAITING_CALL_TIMES =
+        by("dialect,call", histogram("tripod_waiting_call_seconds", "the same of calls that wait for what other tasks do"));
     WAITING = gauge("tripod_waiting_calls", "calls that wait on this node");
     HELD = gauge("tripod_held_calls", "of those, calls that wait for a leader");
     HELD_TOTAL = counter("tripod_calls_held_total", "calls that have had to wait for a leader");
@@ -143,12 +158,21 @@ catalogue! {
         counter("tripod_client_bytes_refused_total", "calls and answers for which there was no room");
     SESSIONS = gauge("tripod_sessions", "open sessions of clients and of nodes");
     JOBS = gauge("tripod_jobs", "jobs in the state");
-    TASKS = by("state", gauge("tripod_tasks", "tasks of all jobs that are connected or in error"));
+    JOBS_WAITING = gauge("tripod_jobs_waiting", "jobs in which somebody has waited at a barrier for more than a minute");
+    TASKS = by("state", gauge("tripod_tasks", "tasks of all jobs that are connected, in error or late"));
+    TASKS_LOST = by("why", counter("tripod_tasks_given_up_total", "tasks that were given up"));
+    BEATS = counter("tripod_beats_total", "heartbeats of tasks that came to this node");
+    BEAT_HANDLING = histogram("tripod_beat_handling_seconds", "from a heartbeat to the word of the leader");
     BARRIERS = gauge("tripod_barriers_open", "barriers of all jobs at which somebody waits");
+    BARRIER_WAITS =
+        histogram("tripod_barrier_wait_seconds", "how long barriers took that passed, from the first task to the last; on the leader");
+    BARRIERS_FAILED = by("reason", counter("tripod_barriers_failed_total", "barriers that failed; on the leader"));
     KEYS = gauge("tripod_keys", "keys of all jobs");
     KEY_BYTES = gauge("tripod_key_bytes", "bytes of all keys and values");
     STATE_BYTES = gauge("tripod_state_bytes", "what the whole state takes of memory, roughly");
+    STATE_LIMIT = gauge("tripod_state_limit_bytes", "how much the whole state may take while this node leads");
     JOB_BYTES_LARGEST = gauge("tripod_job_largest_bytes", "of that, the job that takes most");
+    JOB_LIMIT = gauge("tripod_job_limit_bytes", "how much each job may take while this node leads");
 
     STREAMS = gauge("tripod_call_streams", "streams of calls that clients have open");
     STREAMS_ENDED =
@@ -169,4 +193,6 @@ catalogue! {
     MEMORY = gauge("process_resident_memory_bytes", "memory of this process that is in use");
     CPU = counter("process_cpu_seconds_total", "time that this process's threads have run");
     FDS = gauge("process_open_fds", "open files and connections of this process");
+    FDS_MAX = gauge("process_max_fds", "how many there may be");
+    STARTED = gauge("process_start_time_seconds", "when this process started, since 1970");
 }

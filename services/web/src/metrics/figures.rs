@@ -4,24 +4,39 @@ use std::fmt;
 use std::time::Duration;
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, MetricEncoder, NoLabelSet};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::registry::Unit;
-use tripod_gateway::{HistogramView, Measures, Role, Status, TurnCounts};
+use prometheus_client::encoding::DescriptorEncoder;
+use tripod_gateway::{
+    BeatCounts, GangCounts, LeaderClock, Measures, Role, StateLimits, Status, Tolerance, TurnCounts,
+};
 use tripod_local::Connections;
-use tripod_port::{Budget, StreamTally};
+use tripod_port::{Budget, CallCount, CallOutcome, StreamTally};
 use tripod_tls::{Outcome, Port, Tls};
 
-use super::catalogue::{self as all, Kind, Metric};
+use super::catalogue as all;
 use super::census::Census;
+use super::page::Page;
 use super::process::Process;
+
+/// The labels of calls that are no RPC.
+const OTHER: &str = "other";
 
 /// Everything that the page shows, as it is at one moment.
 #[derive(Debug)]
 pub(super) struct Figures {
     pub(super) ready: bool,
+    /// Asked of the leader just now; not on the leader.
+    pub(super) leader_clock: Option<LeaderClock>,
     pub(super) status: Status,
     pub(super) measures: Measures,
+    pub(super) calls: Vec<CallCount>,
+    pub(super) beats: BeatCounts,
+    pub(super) gangs: GangCounts,
+    /// On the leader.
+    pub(super) tasks_late: Option<u64>,
+    pub(super) backup_age: Option<Duration>,
+    pub(super) led_for: Option<Duration>,
+    pub(super) snapshot_age: Option<Duration>,
+    pub(super) state_limits: StateLimits,
     pub(super) waiting_calls: u64,
     pub(super) held_calls: u64,
     pub(super) held_calls_total: u64,
@@ -36,12 +51,15 @@ pub(super) struct Figures {
 
 impl Collector for Figures {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let mut page = Page { encoder };
+        let mut page = Page::new(encoder);
         self.leadership(&mut page)?;
         self.log(&mut page)?;
         self.stages(&mut page)?;
         self.disk(&mut page)?;
         self.snapshots(&mut page)?;
+        self.calls(&mut page)?;
+        self.served(&mut page)?;
+        self.jobs(&mut page)?;
         self.state(&mut page)?;
         self.streams(&mut page)?;
         self.scheduler(&mut page)?;
@@ -52,12 +70,16 @@ impl Collector for Figures {
 impl Figures {
     fn leadership(&self, page: &mut Page<'_>) -> fmt::Result {
         let (status, elections) = (&self.status, &self.measures.elections);
+        let (version, level) = (env!("CARGO_PKG_VERSION"), tripod_state::level::NEWEST.0.to_string());
+        page.info(&all::BUILD_INFO, &[version, &level])?;
+        page.info(&all::CLUSTER_INFO, &[&status.cluster_id])?;
         page.gauge(&all::READY, u64::from(self.ready))?;
         page.gauge(&all::DRAINED, u64::from(self.census.drained))?;
         page.gauge(&all::LEADER, u64::from(status.role == Role::Leader))?;
         page.gauge(&all::LEADER_KNOWN, u64::from(status.leader.is_some()))?;
         page.gauge(&all::TERM, status.term.0)?;
         page.counter(&all::LEADER_CHANGES, elections.leader_changes)?;
+        page.age(&all::LEADER_SINCE, self.led_for)?;
         page.counter(&all::ELECTIONS, elections.stood)?;
         let given_up = status.given_up;
         let reasons = [("disk-stalled", given_up.disk_stalled), ("no-quorum", given_up.no_quorum)];
@@ -65,7 +87,12 @@ impl Figures {
         let voters = status.members.iter().filter(|member| member.voter).count();
         page.gauge(&all::VOTERS, voters as u64)?;
         page.gauge(&all::LEARNERS, (status.members.len() - voters) as u64)?;
-        page.gauge(&all::CHANGE, u64::from(self.census.change_under_way))
+        page.gauge(&all::CHANGE, u64::from(self.census.change_under_way))?;
+        if let Some(tolerance) = Tolerance::known_by(status, &self.measures, self.census.change_under_way) {
+            page.gauge(&all::TOLERANCE, tolerance.failures as u64)?;
+            page.gauge(&all::CHANGE_SAFE, u64::from(tolerance.change_safe))?;
+        }
+        Ok(())
     }
 
     fn log(&self, page: &mut Page<'_>) -> fmt::Result {
@@ -83,7 +110,10 @@ impl Figures {
         });
         page.gauges(&all::PEER_LAG, lags)?;
         let heard = self.measures.heard.iter();
-        page.gauges(&all::PEER_SILENCE, heard.map(|(node, ago)| (node.0, ago.as_secs_f64())))
+        page.gauges(&all::PEER_SILENCE, heard.map(|(node, ago)| (node.0, ago.as_secs_f64())))?;
+        let told = self.leader_clock;
+        page.gauges(&all::ROUND_TRIP, told.map(|told| (told.leader.0, told.round_trip.as_secs_f64())))?;
+        page.gauges(&all::CLOCK_OFFSET, told.map(|told| (told.leader.0, told.offset_seconds)))
     }
 
     fn stages(&self, page: &mut Page<'_>) -> fmt::Result {
@@ -113,12 +143,40 @@ impl Figures {
         page.counter(&all::SNAPSHOTS_BUILT, snapshots.built)?;
         page.counter(&all::SNAPSHOTS_SENT, snapshots.sent)?;
         page.counter(&all::SNAPSHOTS_INSTALLED, snapshots.installed)?;
+        page.age(&all::SNAPSHOT_AGE, self.snapshot_age)?;
+        page.age(&all::BACKUP_AGE, self.backup_age)?;
         page.gauge(&all::COMPARED, comparisons.last.0)?;
         page.counter(&all::DIVERGED, comparisons.diverged)
     }
 
-    fn state(&self, page: &mut Page<'_>) -> fmt::Result {
-        let census = &self.census;
+    /// Series of calls appear when the first of them has ended.
+    fn calls(&self, page: &mut Page<'_>) -> fmt::Result {
+        page.many(&all::CALLS, |series| {
+            for count in &self.calls {
+                let (dialect, call) = named(count);
+                for (outcome, calls) in CallOutcome::ALL.into_iter().zip(count.outcomes) {
+                    if calls > 0 {
+                        series.counter(&[dialect, &call, outcome.name()], calls)?;
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        for (metric, waits) in [(&all::CALL_TIMES, false), (&all::WAITING_CALL_TIMES, true)] {
+            page.many(metric, |series| {
+                for count in
+                    self.calls.iter().filter(|count| count.rpc.is_some_and(|rpc| rpc.waits()) == waits)
+                {
+                    let (dialect, call) = named(count);
+                    series.timings(&[dialect, &call], &count.took)?;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    fn served(&self, page: &mut Page<'_>) -> fmt::Result {
         page.gauge(&all::WAITING, self.waiting_calls)?;
         page.gauge(&all::HELD, self.held_calls)?;
         page.counter(&all::HELD_TOTAL, self.held_calls_total)?;
@@ -132,15 +190,33 @@ impl Figures {
         page.gauge(&all::CLIENT_BYTES, self.memory.held())?;
         page.gauge(&all::CLIENT_LIMIT, self.memory.limits().all)?;
         page.counter(&all::CLIENT_BYTES_REFUSED, self.memory.refused())?;
-        page.gauge(&all::SESSIONS, census.sessions)?;
+        page.gauge(&all::SESSIONS, self.census.sessions)
+    }
+
+    fn jobs(&self, page: &mut Page<'_>) -> fmt::Result {
+        let (census, gangs) = (&self.census, &self.gangs);
         page.gauge(&all::JOBS, census.jobs)?;
+        page.gauge(&all::JOBS_WAITING, census.jobs_waiting)?;
         let tasks = [("connected", census.tasks_connected), ("error", census.tasks_in_error)];
-        page.gauges(&all::TASKS, tasks)?;
+        let late = self.tasks_late.map(|late| ("late", late));
+        page.gauges(&all::TASKS, tasks.into_iter().chain(late))?;
+        page.counters(&all::TASKS_LOST, gangs.lost.iter().map(|(why, tasks)| (why.name(), *tasks)))?;
+        page.counter(&all::BEATS, self.beats.beats)?;
+        page.timings(&all::BEAT_HANDLING, &self.beats.handling)?;
         page.gauge(&all::BARRIERS, census.barriers_open)?;
+        page.timings(&all::BARRIER_WAITS, &gangs.barrier_waits)?;
+        let failed = gangs.barriers_failed.iter().map(|(ending, count)| (ending.name(), *count));
+        page.counters(&all::BARRIERS_FAILED, failed)
+    }
+
+    fn state(&self, page: &mut Page<'_>) -> fmt::Result {
+        let census = &self.census;
         page.gauge(&all::KEYS, census.keys)?;
         page.gauge(&all::KEY_BYTES, census.key_bytes)?;
         page.gauge(&all::STATE_BYTES, census.state_bytes)?;
-        page.gauge(&all::JOB_BYTES_LARGEST, census.largest_job_bytes)
+        page.gauge(&all::STATE_LIMIT, self.state_limits.state_bytes)?;
+        page.gauge(&all::JOB_BYTES_LARGEST, census.largest_job_bytes)?;
+        page.gauge(&all::JOB_LIMIT, self.state_limits.job_bytes)
     }
 
     fn tls(&self, page: &mut Page<'_>) -> fmt::Result {
@@ -186,94 +262,17 @@ impl Figures {
         if let Some(files) = process.open_fds {
             page.gauge(&all::FDS, files)?;
         }
+        if let Some(files) = process.max_fds {
+            page.gauge(&all::FDS_MAX, files)?;
+        }
+        if let Some(seconds) = process.started_seconds {
+            page.fraction(&all::STARTED, seconds)?;
+        }
         Ok(())
     }
 }
 
-/// Ends of names that are units by the library's word.
-static UNITS: [(&str, Unit); 2] = [("_seconds", Unit::Seconds), ("_bytes", Unit::Bytes)];
-
-/// Writes metrics as the catalogue describes them.
-struct Page<'a> {
-    encoder: DescriptorEncoder<'a>,
-}
-
-impl Page<'_> {
-    /// The head of a metric. The library puts unit and `_total` behind the name again.
-    fn head(&mut self, metric: &'static Metric) -> Result<MetricEncoder<'_>, fmt::Error> {
-        let name = metric.name.strip_suffix("_total").unwrap_or(metric.name);
-        let unit = UNITS.iter().find_map(|(end, unit)| Some((name.strip_suffix(end)?, unit)));
-        let kind = match metric.kind {
-            Kind::Gauge => MetricType::Gauge,
-            Kind::Counter => MetricType::Counter,
-            Kind::Histogram => MetricType::Histogram,
-        };
-        match unit {
-            Some((name, unit)) => self.encoder.encode_descriptor(name, metric.help, Some(unit), kind),
-            None => self.encoder.encode_descriptor(name, metric.help, None, kind),
-        }
-    }
-
-    fn gauge(&mut self, metric: &'static Metric, value: u64) -> fmt::Result {
-        self.head(metric)?.encode_gauge(&value)
-    }
-
-    fn fraction(&mut self, metric: &'static Metric, value: f64) -> fmt::Result {
-        self.head(metric)?.encode_gauge(&value)
-    }
-
-    fn counter(&mut self, metric: &'static Metric, value: u64) -> fmt::Result {
-        self.head(metric)?.encode_counter::<NoLabelSet, _, u64>(&value, None)
-    }
-
-    fn seconds(&mut self, metric: &'static Metric, value: f64) -> fmt::Result {
-        self.head(metric)?.encode_counter::<NoLabelSet, _, u64>(&value, None)
-    }
-
-    /// One value for each value of the metric's label.
-    fn gauges<L: fmt::Display, V: EncodeGaugeValue>(
-        &mut self,
-        metric: &'static Metric,
-        values: impl IntoIterator<Item = (L, V)>,
-    ) -> fmt::Result {
-        let mut encoder = self.head(metric)?;
-        for (label, value) in values {
-            encoder.encode_family(&labels(metric, &label))?.encode_gauge(&value)?;
-        }
-        Ok(())
-    }
-
-    fn counters<L: fmt::Display>(
-        &mut self,
-        metric: &'static Metric,
-        values: impl IntoIterator<Item = (L, u64)>,
-    ) -> fmt::Result {
-        let mut encoder = self.head(metric)?;
-        for (label, value) in values {
-            let labels = labels(metric, &label);
-            encoder.encode_family(&labels)?.encode_counter::<NoLabelSet, _, u64>(&value, None)?;
-        }
-        Ok(())
-    }
-
-    fn histogram(&mut self, metric: &'static Metric, view: &HistogramView) -> fmt::Result {
-        let mut below = 0;
-        let mut buckets: Vec<(f64, u64)> = Vec::new();
-        // The library adds up what it is given.
-        for (bound, count) in view.cumulative() {
-            buckets.push((bound.as_secs_f64(), count - below));
-            below = count;
-        }
-        buckets.push((f64::INFINITY, view.count() - below));
-        self.head(metric)?.encode_histogram::<NoLabelSet>(
-            view.sum.as_secs_f64(),
-            view.count(),
-            &buckets,
-            None,
-        )
-    }
-}
-
-fn labels(metric: &'static Metric, value: &impl fmt::Display) -> [(&'static str, String); 1] {
-    [(metric.label.expect("a metric with values by label has one"), value.to_string())]
+/// The words by which a call is labelled. Paths are anybody's text, so those that are no RPC have one word.
+fn named(count: &CallCount) -> (&'static str, String) {
+    count.rpc.map_or_else(|| (OTHER, OTHER.to_owned()), |rpc| (rpc.dialect(), rpc.call()))
 }

@@ -9,12 +9,16 @@
 //! | `catalogue` | every metric: name, type, unit, labels |
 //! | `figures` | their values |
 //! | `census` | how much there is of what, in the state |
+//! | `page` | how they are written |
+//! | `snapshots_seen` | when the newest snapshot was made |
 //! | `process` | what the system tells of this process |
 
 mod catalogue;
 mod census;
 mod figures;
+mod page;
 mod process;
+mod snapshots_seen;
 
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
@@ -25,16 +29,29 @@ pub use catalogue::{Kind, METRICS, Metric};
 use census::Census;
 use figures::Figures;
 use process::Process;
+pub(crate) use snapshots_seen::SnapshotsSeen;
 
 /// The media type of [`page`].
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Every metric of this node. Takes half a second at most: one of them is whether the cluster answers.
-pub(crate) async fn page(gateway: &Gateway, tls: Option<Tls>) -> String {
+pub(crate) async fn page(gateway: &Gateway, seen: &SnapshotsSeen, tls: Option<Tls>) -> String {
+    // Beside each other: each waits for the leader for half a second at most.
+    let (readiness, leader_clock) = tokio::join!(gateway.readiness(), gateway.leader_clock());
+    let measures = gateway.admin().measures();
     let figures = Figures {
-        ready: gateway.readiness().await.is_ready(),
+        ready: readiness.is_ready(),
+        leader_clock,
         status: gateway.admin().status(),
-        measures: gateway.admin().measures(),
+        snapshot_age: seen.age(&measures.snapshots),
+        measures,
+        led_for: gateway.led_for(),
+        state_limits: gateway.state_limits(),
+        calls: gateway.calls().counts(),
+        beats: gateway.beats(),
+        gangs: gateway.gangs(),
+        tasks_late: gateway.tasks_late(),
+        backup_age: gateway.last_backup().age(),
         waiting_calls: gateway.waiting_calls(),
         held_calls: gateway.held_calls(),
         held_calls_total: gateway.held_calls_total(),

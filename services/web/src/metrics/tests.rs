@@ -1,12 +1,12 @@
 //! The page is what the catalogue says, and so is docs/metrics.md.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use tripod_gateway::{ElectionCounts, FlushTimes, Measures};
+use tripod_gateway::{ElectionCounts, FlushTimes, Measures, SnapshotCounts};
 use tripod_state::command::Answer;
-use tripod_state::ids::{LogIndex, NodeId, Term};
-use tripod_state::{ApplyContext, Command, Envelope, session};
+use tripod_state::ids::{Incarnation, LogIndex, NodeId, ServiceIncarnation, TaskId, Term};
+use tripod_state::{ApplyContext, Command, Envelope, Scope, job, session, task};
 
 use super::catalogue::{METRICS, Metric};
 use super::*;
@@ -46,9 +46,13 @@ async fn full_page() -> String {
         flush: FlushTimes { count: 2, p50: None, p99: Some(Duration::from_millis(2)), under_way: None },
         elections: ElectionCounts { stood: 3, leader_changes: 4 },
         heard: vec![(NodeId(2), Duration::from_millis(1500))],
+        snapshots: SnapshotCounts { built: 1, ..SnapshotCounts::default() },
         ..Measures::default()
     });
-    page(&gateway, None).await
+    gateway.last_backup().note(SystemTime::now());
+    // The leader is noted with the next tick of its timers.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    page(&gateway, &SnapshotsSeen::default(), None).await
 }
 
 #[test]
@@ -89,9 +93,11 @@ async fn labels_are_those_of_the_catalogue_and_values_are_those_of_the_node() {
         let base = ["_bucket", "_sum", "_count"].into_iter().find_map(|end| name.strip_suffix(end));
         let metric = METRICS.iter().find(|metric| metric.name == name || Some(metric.name) == base);
         let metric = metric.unwrap_or_else(|| panic!("{line}"));
-        let label =
-            line.split_once('{').and_then(|(_, rest)| rest.split('=').next()).filter(|label| *label != "le");
-        assert_eq!(label, metric.label, "{line}");
+        let labels = line.split_once('{').map_or("", |(_, rest)| rest.rsplit_once('}').expect("its end").0);
+        let names = labels.split("\",").filter_map(|label| Some(label.split_once('=')?.0));
+        let names: Vec<&str> = names.filter(|name| *name != "le").collect();
+        let known: Vec<&str> = metric.label.into_iter().flat_map(|labels| labels.split(',')).collect();
+        assert_eq!(names, known, "{line}");
     }
     for line in [
         "tripod_leader 1",
@@ -101,6 +107,12 @@ async fn labels_are_those_of_the_catalogue_and_values_are_those_of_the_node() {
         "tripod_flush_p99_seconds 0.002",
         "tripod_write_flush_seconds_bucket{le=\"+Inf\"} 0",
         "tripod_tasks{state=\"connected\"} 0",
+        "tripod_tasks{state=\"late\"} 0",
+        "tripod_tasks_given_up_total{why=\"silent\"} 0",
+        "tripod_barriers_failed_total{reason=\"timed-out\"} 0",
+        "tripod_failure_tolerance 0",
+        "tripod_change_safe 1",
+        "tripod_cluster_info{cluster=\"memory\"} 1",
         "tripod_call_stream_frames_total{direction=\"in\"} 0",
         "tripod_call_streams_ended_total{reason=\"bye\"} 0",
     ] {
@@ -113,7 +125,7 @@ async fn labels_are_those_of_the_catalogue_and_values_are_those_of_the_node() {
 async fn a_session_counts_until_it_is_closed() {
     let (gateway, backend) = Gateway::in_memory();
     let shown = async || {
-        let page = page(&gateway, None).await;
+        let page = page(&gateway, &SnapshotsSeen::default(), None).await;
         let line = page.lines().find_map(|line| line.strip_prefix("tripod_sessions "));
         line.and_then(|value| value.parse::<u64>().ok())
     };
@@ -131,14 +143,52 @@ async fn a_session_counts_until_it_is_closed() {
     assert_eq!(shown().await, Some(before));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_job_waits_in_which_somebody_has_waited_for_more_than_a_minute() {
+    let (gateway, _backend) = Gateway::in_memory();
+    let shown = async || {
+        let page = page(&gateway, &SnapshotsSeen::default(), None).await;
+        page.lines().find_map(|line| line.strip_prefix("tripod_jobs_waiting ")).map(str::to_owned)
+    };
+    let service = ServiceIncarnation(7);
+    let create = job::Command::Create { name: "a".into(), spec: job::Spec::of_tasks(2), service };
+    let Ok(Answer::Job(job)) = gateway.submit(Command::Job(create)).await.expect("no outage") else {
+        panic!("no job")
+    };
+    let register = task::Command::Register {
+        scope: Scope { job: job.id, service: Some(service) },
+        task: TaskId(0),
+        incarnation: Incarnation(1),
+        recoverable: false,
+        protocol: task::Protocol::Xla,
+    };
+    let waiting = gateway.clone();
+    let waits = tokio::spawn(async move { waiting.call(Command::Task(register)).await });
+    tokio::time::sleep(Duration::from_secs(50)).await;
+    assert_eq!(shown().await.as_deref(), Some("0"));
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert_eq!(shown().await.as_deref(), Some("1"));
+    waits.abort();
+}
+
 #[test]
 fn nothing_is_labelled_by_what_users_name() {
+    const NAMED_BY_US: [&str; 11] = [
+        "call",
+        "cluster",
+        "dialect",
+        "direction",
+        "level",
+        "outcome",
+        "peer",
+        "reason",
+        "state",
+        "version",
+        "why",
+    ];
     for metric in METRICS {
-        assert!(
-            matches!(metric.label, None | Some("direction" | "outcome" | "peer" | "reason" | "state")),
-            "{}",
-            metric.name
-        );
+        let labels = metric.label.into_iter().flat_map(|labels| labels.split(','));
+        assert!(labels.into_iter().all(|label| NAMED_BY_US.contains(&label)), "{}", metric.name);
         assert!(!metric.help.is_empty(), "{}", metric.name);
     }
 }
