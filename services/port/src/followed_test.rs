@@ -106,7 +106,7 @@ async fn every_call_is_counted_once_whether_it_comes_by_itself_or_as_an_op() {
     let counts: Vec<_> = tally
         .counts()
         .into_iter()
-        .map(|count| (count.rpc.map(|rpc| rpc.call()), count.outcomes, count.took.count()))
+        .map(|count| (count.rpc.map(tripod_gate::Rpc::call), count.outcomes, count.took.count()))
         .collect();
     assert_eq!(
         counts,

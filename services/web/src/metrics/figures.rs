@@ -165,7 +165,7 @@ impl Figures {
         for (metric, waits) in [(&all::CALL_TIMES, false), (&all::WAITING_CALL_TIMES, true)] {
             page.many(metric, |series| {
                 for count in
-                    self.calls.iter().filter(|count| count.rpc.is_some_and(|rpc| rpc.waits()) == waits)
+                    self.calls.iter().filter(|count| matches!(count.rpc, Some(rpc) if rpc.waits()) == waits)
                 {
                     let (dialect, call) = named(count);
                     series.timings(&[dialect, &call], &count.took)?;
