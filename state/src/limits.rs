@@ -39,6 +39,8 @@ pub const FAILED_BARRIERS_KEPT: usize = 8;
 pub const BARRIER_TASKS_NAMED: usize = 64;
 /// Barrier ids that one job remembers: late calls must still find their result.
 pub const JOB_BARRIERS_MAX: usize = 1_000_000;
+/// Open barriers of a job at which it is looked how long somebody has waited, whenever figures are asked for.
+pub const WAITS_LOOKED_AT_MAX: usize = 10_000;
 /// Bytes of an error text that a task reports; the wire shows 3,072.
 pub const REPORT_BYTES_MAX: usize = 64 << 10;
 /// Bytes of one task's device descriptions.

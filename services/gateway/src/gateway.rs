@@ -1,5 +1,7 @@
 //! The facade that front ends call.
 
+mod figures;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +23,7 @@ use crate::fairness::{self, TurnCounts, Turns};
 use crate::forks::Forks;
 use crate::hub::{Hub, Watch};
 use crate::job_names::JobNames;
-use crate::keeper::{GangCounts, Keeper, WhyLost};
+use crate::keeper::{Keeper, WhyLost};
 use crate::last_backup::LastBackup;
 use crate::memory::MemoryBackend;
 use crate::opening::IdWidth;
@@ -29,7 +31,7 @@ use crate::options::Options;
 use crate::outage::Outage;
 use crate::parts::Parts;
 use crate::peers::{Channel, Peers, PeersHandler, on};
-use crate::pulse::{Beat, BeatCounts, BeatSetId, Pulse, SetBeat, SetWord, Sign};
+use crate::pulse::{Beat, BeatSetId, Pulse, SetBeat, SetWord, Sign};
 use crate::renewal;
 use crate::submit::Submitter;
 
@@ -414,54 +416,6 @@ impl Gateway {
     #[must_use]
     pub fn streams(&self) -> &StreamTally {
         &self.streams
-    }
-
-    /// Counts the calls of this node's clients, on all its ports.
-    #[must_use]
-    pub fn calls(&self) -> &CallTally {
-        &self.counted
-    }
-
-    /// What this node has counted of heartbeats that it was asked to pass on.
-    #[must_use]
-    pub fn beats(&self) -> BeatCounts {
-        self.pulse.counts()
-    }
-
-    /// What this node has counted of tasks that were given up and, while it led, of barriers.
-    #[must_use]
-    pub fn gangs(&self) -> GangCounts {
-        self.keeper.tally().counts()
-    }
-
-    /// How long the leader has led that this node names, as this node knows.
-    #[must_use]
-    pub fn led_for(&self) -> Option<Duration> {
-        self.keeper.led_for()
-    }
-
-    /// What the state may take while this node leads.
-    #[must_use]
-    pub fn state_limits(&self) -> StateLimits {
-        self.state_limits
-    }
-
-    /// How many tasks have missed a heartbeat and were not given up yet; `None` unless this node leads.
-    #[must_use]
-    pub fn tasks_late(&self) -> Option<u64> {
-        self.keeper.late()
-    }
-
-    /// When the last backup was made of which this node knows.
-    #[must_use]
-    pub fn last_backup(&self) -> &LastBackup {
-        &self.backups
-    }
-
-    /// The time by which a leader stamps the log, as this node has it.
-    #[must_use]
-    pub fn now(&self) -> TimeMs {
-        self.pulse.now()
     }
 
     /// Of [those](Self::waiting_calls), how many wait for a leader.

@@ -5,9 +5,10 @@ use crate::barrier::instance::Barrier;
 use crate::barrier::report::{Party, Report, What};
 use crate::command::Scope;
 use crate::fault::Fault;
-use crate::ids::BarrierName;
+use crate::ids::{BarrierCounter, BarrierName, JobId, TimeMs};
 use crate::job::record::Job;
 use crate::job::turn::Turn;
+use crate::limits::WAITS_LOOKED_AT_MAX;
 use crate::state::{OpenBarrier, State};
 
 impl State {
@@ -26,6 +27,22 @@ impl State {
             }
         }
         open
+    }
+
+    /// Whether that instance of a barrier is open, without a look at any other one.
+    #[must_use]
+    pub fn is_barrier_open(&self, job: JobId, barrier: &BarrierName, counter: BarrierCounter) -> bool {
+        let job = self.jobs.get(job).filter(|job| job.barriers.open().contains(barrier));
+        let known = job.and_then(|job| job.barriers.get(barrier));
+        known.is_some_and(|barrier| barrier.current.counter == counter)
+    }
+
+    /// Whether somebody waits in a job at a barrier that opened before then. Of more than [`WAITS_LOOKED_AT_MAX`] open ones
+    /// the first are looked at.
+    #[must_use]
+    pub fn waits_since(&self, job: JobId, before: TimeMs) -> bool {
+        let open = self.jobs.get(job).into_iter().flat_map(Job::open_barriers);
+        open.take(WAITS_LOOKED_AT_MAX).any(|(_, barrier)| barrier.current.opened_at < before)
     }
 
     /// Where the tasks of a job wait for each other, `limit` places at most, and before these the last ones

@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use tripod_state::barrier::REGISTER_BARRIER;
-use tripod_state::ids::{BarrierCounter, Incarnation, JobId, JobSlot, Sequence, SessionId, TaskId};
+use tripod_state::ids::{
+    BarrierCounter, BarrierName, Incarnation, JobId, JobSlot, Sequence, SessionId, TaskId, TimeMs,
+};
 use tripod_state::job::Command as JobCommand;
 use tripod_state::limits::{
     ANSWER_BYTES_MAX, BARRIER_NAME_BYTES_MAX, DEVICES_BYTES_MAX, GROUPS_MAX, JOB_SLOTS_MAX, JOB_TASKS_MAX,
@@ -120,6 +122,23 @@ fn a_job_counts_the_open_barriers_of_its_runtime() {
         machine.apply(Command::Runtime(command)).expect("the runtime runs");
         assert_eq!(open(&machine), Some(count));
     }
+}
+
+/// Figures and timers ask while apply waits, and a job may have a million barriers.
+#[test]
+fn one_barrier_is_asked_about_without_a_look_at_the_others() {
+    let mut machine = Machine::with_tasks(2);
+    let is_open = |machine: &Machine, counter| {
+        machine.state.is_barrier_open(JobId(1), &BarrierName::from("b"), BarrierCounter(counter))
+    };
+    let waits = |machine: &Machine, before| machine.state.waits_since(JobId(1), TimeMs(before));
+    assert!(machine.arrive("b", 0, 0).is_ok());
+    let now_ms = machine.state.now_ms().0;
+    assert!(is_open(&machine, 0) && !is_open(&machine, 1));
+    assert!(waits(&machine, now_ms + 1) && !waits(&machine, now_ms));
+    assert!(machine.arrive("b", 0, 1).is_ok());
+    assert!(!is_open(&machine, 0) && !waits(&machine, now_ms + 1), "all have come");
+    assert!(!machine.state.waits_since(JobId(9), TimeMs(u64::MAX)), "there is no such job");
 }
 
 /// Two tasks could make each error cite the other's by opening the register barrier again and again.

@@ -1,6 +1,6 @@
 //! How long barriers take that open while this node leads: when each opened, and which may have ended since the last look.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -9,7 +9,7 @@ use tripod_state::ids::{BarrierCounter, BarrierName, JobId};
 use tripod_state::state::OpenBarrier;
 use tripod_state::{BarrierFault, Fault, Scope, State};
 
-use super::barriers::{Instance, instance};
+use super::barriers::Instance;
 
 /// How an instance of a barrier ended, in a word for those who count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,12 +25,16 @@ pub enum BarrierEnding {
     Misused,
 }
 
+/// How many are looked at while apply waits.
+const LOOKED_AT_MAX: usize = 256;
+
 /// Open instances, as many as the state has. How one ended is in the state, so the loop that looks at the timers looks at
 /// those that changed.
 #[derive(Default)]
 pub(super) struct Meetings {
     open: HashMap<(JobId, BarrierName), Opened>,
-    changed: Vec<Changed>,
+    /// From its opening until it changed first, if that is known.
+    changed: BTreeMap<Instance, Option<Duration>>,
 }
 
 #[derive(Clone, Copy)]
@@ -97,13 +101,14 @@ impl Meetings {
     pub(super) fn changed(&mut self, job: JobId, barrier: &BarrierName) {
         if let Some(opened) = self.open.get(&(job, barrier.clone())) {
             let instance = (job, barrier.clone(), opened.counter);
-            self.changed.push(Changed { instance, waited: opened.at.map(|at| at.elapsed()) });
+            self.changed.entry(instance).or_insert_with(|| opened.at.map(|at| at.elapsed()));
         }
     }
 
-    /// Those that changed since this was asked last.
+    /// Some of those that changed and were not taken yet, each once.
     pub(super) fn take_changed(&mut self) -> Vec<Changed> {
-        std::mem::take(&mut self.changed)
+        let some = std::iter::from_fn(|| self.changed.pop_first()).take(LOOKED_AT_MAX);
+        some.map(|(instance, waited)| Changed { instance, waited }).collect()
     }
 
     /// It need not be known any more.
@@ -127,8 +132,8 @@ impl Meetings {
 
 /// Those of them that have ended, and how: what is not open any more passed, unless it is among the last that failed.
 pub(super) fn ended(changed: Vec<Changed>, state: &State) -> Vec<Ended> {
-    let open: BTreeSet<Instance> = state.open_barriers().into_iter().map(instance).collect();
-    let over = changed.into_iter().filter(|changed| !open.contains(&changed.instance));
+    let is_open = |(job, name, counter): &Instance| state.is_barrier_open(*job, name, *counter);
+    let over = changed.into_iter().filter(|changed| !is_open(&changed.instance));
     over.map(|Changed { instance, waited }| Ended { ending: ending(&instance, state), instance, waited })
         .collect()
 }

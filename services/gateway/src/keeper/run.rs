@@ -203,15 +203,17 @@ impl Keeper {
 
     /// Counts the barriers that have ended since the last tick.
     fn count_barriers(&self, backend: &dyn Replica) {
-        let changed = self.memory.lock().meetings.take_changed();
-        if changed.is_empty() {
-            return;
-        }
-        let ended = look(backend, |state| meetings::ended(changed, state));
-        let mut memory = self.memory.lock();
-        for ended in &ended {
-            self.tally.barrier_ended(ended.ending, ended.waited);
-            memory.meetings.forget(ended);
+        loop {
+            let changed = self.memory.lock().meetings.take_changed();
+            if changed.is_empty() {
+                return;
+            }
+            let ended = look(backend, |state| meetings::ended(changed, state));
+            let mut memory = self.memory.lock();
+            for ended in &ended {
+                self.tally.barrier_ended(ended.ending, ended.waited);
+                memory.meetings.forget(ended);
+            }
         }
     }
 

@@ -1,9 +1,9 @@
 //! How much there is of what, in the state of this node.
 
 use tripod_gateway::{Consistency, Gateway};
-use tripod_state::ids::{JobId, TimeMs};
+use tripod_state::State;
+use tripod_state::ids::TimeMs;
 use tripod_state::ray::view::Counts;
-use tripod_state::{Scope, State};
 
 /// How long somebody waits at a barrier before the job counts as waiting.
 const WAITING_MS: u64 = 60_000;
@@ -47,7 +47,7 @@ impl Census {
         let before = TimeMs(gateway.now().0.saturating_sub(WAITING_MS));
         for job in state.jobs() {
             census.jobs += 1;
-            census.jobs_waiting += u64::from(waits_since(&state, job.id, before));
+            census.jobs_waiting += u64::from(state.waits_since(job.id, before));
             census.tasks_connected += u64::from(job.tasks_connected);
             census.tasks_in_error += u64::from(job.tasks_in_error);
             census.barriers_open += u64::from(job.barriers_open);
@@ -68,12 +68,4 @@ impl Census {
         }
         census
     }
-}
-
-/// Whether somebody waits in that job at a barrier that opened before then. Some barriers of the oldest clients do not know
-/// when they opened.
-fn waits_since(state: &State, job: JobId, before: TimeMs) -> bool {
-    let barriers = state.barriers(Scope { job, service: None }, usize::MAX).unwrap_or_default();
-    let open = barriers.iter().filter(|barrier| barrier.failure.is_none());
-    open.filter_map(|barrier| barrier.opened).any(|opened| opened < before)
 }
