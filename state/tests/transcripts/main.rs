@@ -2,11 +2,13 @@
 //! machine said. `UPDATE_EXPECT=1` writes what it says now; review the difference.
 
 mod cluster;
+mod events;
 mod mars;
 mod mindspore;
 mod ray;
 mod script;
 mod show;
+mod token;
 mod world;
 
 use std::path::{Path, PathBuf};

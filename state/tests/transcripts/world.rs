@@ -6,18 +6,18 @@ use std::fmt::Write as _;
 use bytes::Bytes;
 use tripod_state::ids::{
     BarrierCounter, BarrierName, ClientId, DurationMs, FeatureLevel, Incarnation, JobId, Key, LogIndex,
-    NodeId, Sequence, ServiceIncarnation, SessionId, TaskId, TaskVersion, Term, TimeMs, TokenId,
+    NodeId, Sequence, ServiceIncarnation, SessionId, TaskId, TaskVersion, Term, TimeMs,
 };
 use tripod_state::job::{Group, Listener, Poll, Spec};
 use tripod_state::ray::ids::OrderId;
 use tripod_state::task::Beat;
 use tripod_state::{
     Answer, ApplyContext, Command, Effect, Envelope, Scope, Stamp, State, Ticket, Topic, barrier, job, kv,
-    level, member, runtime, session, task, token,
+    level, member, runtime, session, task,
 };
 
 use crate::script::Line;
-use crate::{mars, mindspore, ray, show};
+use crate::{events, mars, mindspore, ray, show, token};
 
 /// The service incarnation of a transcript's jobs.
 const SERVICE: ServiceIncarnation = ServiceIncarnation(99);
@@ -81,7 +81,7 @@ impl World {
                 Command::Job(job::Command::Note { name: line.text(1), note: line.text(2).replace('_', " ") })
             }
             "level" => Command::Level(self.level(line)),
-            verb if verb.starts_with("token-") => Command::Token(token(line)),
+            verb if verb.starts_with("token-") => Command::Token(token::command(line)),
             verb if verb.starts_with("ray-") => return self.ray(line),
             verb if verb.starts_with("topo-") || verb.starts_with("ps-") => return self.mindspore(line),
             verb if verb.starts_with("m-") => return self.mars(line),
@@ -271,11 +271,11 @@ impl World {
                 tasks.map(|task| format!("{task} {}", word(task))).collect::<Vec<_>>().join(", ")
             }
             // Of the job, also of one that is gone; `cluster`: the cluster's own.
-            "events" => events(&self.state, self.state.job_with_events(line.word(1)), line.word(1)),
+            "events" => events::look(&self.state, self.state.job_with_events(line.word(1)), line.word(1)),
             "slots" => show::plain(&self.state.job_slots()),
             "members" => show::plain(&self.state.members()),
             "untold" => show::plain(&self.state.untold()),
-            "tokens?" => self.tokens(),
+            "tokens?" => token::look(&self.state, TimeMs(self.now)),
             verb if verb.starts_with("ray-") => {
                 return ray::look(self.state.ray(self.job)?, self.state.now_ms(), line);
             }
@@ -302,21 +302,6 @@ impl World {
             }
             verdict => show::plain(&verdict),
         })
-    }
-
-    /// What there is of tokens, but for hashes.
-    fn tokens(&self) -> String {
-        let mut said = format!("revision {}", self.state.tokens().revision());
-        for (id, token) in self.state.tokens().iter() {
-            let token::Token { bearer, uses_left, by, created, expires, revoked, .. } = token;
-            let holds = if token.holds_at(TimeMs(self.now)) { "holds" } else { "ended" };
-            let token::Bearer { kind, job, task, name } = bearer;
-            let of = (kind.word(), job, task, name);
-            let line =
-                format!("\n  {} {holds} {of:?} {uses_left:?} by {by} {created}..{expires} {revoked:?}", id.0);
-            said += &line;
-        }
-        said
     }
 
     fn scope(&self, line: &Line<'_>) -> Scope {
@@ -493,38 +478,6 @@ impl World {
     }
 }
 
-fn events(state: &State, job: Option<JobId>, name: &str) -> String {
-    let listed = match job {
-        _ if name == "cluster" => Some(state.cluster_rings(|_| true)),
-        Some(job) => state.events_of(job, |_| true),
-        None => None,
-    };
-    let Some(tripod_state::events::Listed { kept, events }) = listed else {
-        return "nothing is known".to_owned();
-    };
-    let mut said = format!("made {} merged {} dropped {}", kept.made, kept.merged, kept.dropped);
-    for event in events {
-        let ranges = event.tasks.ranges().iter().map(|(first, last)| format!("{first}-{last}"));
-        let ranges = ranges.collect::<Vec<_>>().join(",");
-        let (first, last) = (event.first, event.last);
-        write!(
-            said,
-            "\n  #{} {}.{}..{}.{} {}..{} x{} [{ranges}] {}",
-            event.number,
-            first.index,
-            first.sequence,
-            last.index,
-            last.sequence,
-            event.at,
-            event.until,
-            event.times,
-            show::plain(&event.what)
-        )
-        .expect("a string takes all");
-    }
-    said
-}
-
 fn silent(line: &Line<'_>) -> Vec<(TaskId, Incarnation)> {
     let pair = |text: &str| {
         let (task, incarnation) = text.split_once(':').expect("silent tasks are written as task:incarnation");
@@ -587,30 +540,5 @@ fn session_id(line: &Line<'_>, text: &str) -> SessionId {
     match text.strip_prefix('n') {
         Some(bits) => SessionId::of_node(line.number(bits)),
         None => SessionId::of_client(line.number(text)),
-    }
-}
-
-/// `token-create ID KIND`, `token-bootstrap ID NAME`, `token-revoke ID`, `token-use ID`. The secret's hash is a number.
-fn token(line: &Line<'_>) -> token::Command {
-    let id = TokenId(line.number(line.word(1)));
-    let hash = token::SecretHash([line.or("hash", 1); 32]);
-    let lifetime_ms = DurationMs(line.or("life", 60_000));
-    let by = line.option("by").unwrap_or("ops").to_owned();
-    match line.word(0) {
-        "token-create" => {
-            let bearer = token::Bearer {
-                kind: token::Kind::of_word(line.word(2)).unwrap_or_else(|| line.unknown()),
-                job: line.option("for").map(Into::into),
-                task: line.get("task").map(TaskId),
-                name: line.option("name").unwrap_or("").to_owned(),
-            };
-            token::Command::Create { token: id, hash, bearer, lifetime_ms, by }
-        }
-        "token-bootstrap" => {
-            token::Command::Bootstrap { token: id, hash, name: line.text(2), lifetime_ms, by }
-        }
-        "token-revoke" => token::Command::Revoke { token: id, by },
-        "token-use" => token::Command::Use { token: id },
-        _ => line.unknown(),
     }
 }
