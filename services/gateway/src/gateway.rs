@@ -202,8 +202,8 @@ impl Gateway {
     /// # Errors
     /// [`Outage`].
     pub async fn call(&self, command: Command) -> Result<Reply, Outage> {
-        let asker = open_calls::asker(&command);
-        self.outcome(self.submitter.submit(command).await?, asker).await
+        let who = (open_calls::asker(&command), open_calls::meeting(&command));
+        self.outcome(self.submitter.submit(command).await?, who).await
     }
 
     /// [`Self::submit_stamped`], and if the reply is a ticket, waits for its outcome as [`Self::call`]
@@ -212,16 +212,23 @@ impl Gateway {
     /// # Errors
     /// [`Outage`].
     pub async fn call_stamped(&self, envelope: Envelope) -> Result<Reply, Outage> {
-        let asker = open_calls::asker(&envelope.command);
-        self.outcome(self.submitter.submit_stamped(envelope).await?, asker).await
+        let who = (open_calls::asker(&envelope.command), open_calls::meeting(&envelope.command));
+        self.outcome(self.submitter.submit_stamped(envelope).await?, who).await
     }
 
+    /// `meeting`: the ticket of the command if it waited.
     async fn outcome(
         &self,
         Applied { index, reply }: Applied,
-        asker: Option<TaskId>,
+        (asker, meeting): (Option<TaskId>, Option<Ticket>),
     ) -> Result<Reply, Outage> {
-        let Ok(Answer::Waiting(ticket)) = reply else { return Ok(reply) };
+        let Ok(Answer::Waiting(ticket)) = reply else {
+            // Whoever comes last gets no ticket, and has met the others nevertheless.
+            if let (Ok(_), Some(ticket)) = (&reply, meeting) {
+                self.met(&ticket, asker);
+            }
+            return Ok(reply);
+        };
         // The leader may have replied before this node has applied the command: until then its state
         // knows nothing of the arrival.
         self.backend.wait_applied(index).await.map_err(|_| Outage::Stopping)?;
@@ -495,11 +502,8 @@ impl Gateway {
     /// Waits for a ticket of whose beginning this node's state knows.
     async fn resolve(&self, ticket: &Ticket, asker: Option<TaskId>) -> Result<Reply, Outage> {
         if let Some(reply) = self.look(|state| state.resolve(ticket)) {
-            if reply.is_ok()
-                && open_calls::is_meeting(ticket)
-                && let Some(entered) = self.open_calls.enter(ticket, asker)
-            {
-                entered.answered(true);
+            if reply.is_ok() && open_calls::is_meeting(ticket) {
+                self.met(ticket, asker);
             }
             return Ok(reply);
         }
@@ -521,6 +525,17 @@ impl Gateway {
                 return Ok(reply);
             }
             watch.changed().await;
+        }
+    }
+
+    /// Remembers a call by which a task met others, and which has not waited.
+    fn met(&self, ticket: &Ticket, asker: Option<TaskId>) {
+        if let Some(entered) = self.open_calls.enter(ticket, asker) {
+            entered.answered(true);
+        }
+        // It may have been entered just after its job was deleted.
+        if self.look(|state| state.job_name(ticket.job()).is_none()) {
+            self.open_calls.forget(ticket.job());
         }
     }
 

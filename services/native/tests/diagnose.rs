@@ -168,6 +168,24 @@ async fn v2_v3_who_computes_and_who_waits_for_a_key_are_told_apart() {
 }
 
 #[tokio::test]
+async fn the_last_one_at_a_barrier_is_told_to_have_passed_it() {
+    let gang = Gang::of(4, 100_000).await;
+    gang.register_all(4).await;
+    for barrier in ["sync_5", "sync_6"] {
+        let others: Vec<_> = [0, 1, 3].map(|task| gang.arrive(barrier, task)).into();
+        let wait = || async { (gang.gateway.waiting_calls() == 3).then_some(()) };
+        until_async("the others wait", wait).await;
+        for one in others.into_iter().chain([gang.arrive(barrier, 2)]) {
+            one.await.expect("no panic").expect("no outage").expect("passed");
+        }
+    }
+    let _waiting: Vec<_> = [0, 1, 3].map(|task| gang.arrive("sync_7", task)).into();
+    let (json, text) = gang.found("T7105").await;
+    let last = &json["missing"][0]["last_call"];
+    assert_eq!((&last["subject"], &last["outcome"]), (&"sync_6".into(), &"passed".into()), "{text}");
+}
+
+#[tokio::test]
 async fn v4_two_places_that_wait_for_each_other_are_both_named() {
     let gang = Gang::of(4, 100_000).await;
     gang.register_all(4).await;

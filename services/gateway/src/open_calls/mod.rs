@@ -1,7 +1,7 @@
 //! Which calls of which task wait on this node, for people who ask who is missing; and the last ones that ended.
 //!
-//! Only a call that waits is entered, and one that has a ticket of a barrier, which is decided by others: no put and no read
-//! of a key that exists costs anything. What is entered is bounded, and nobody's call takes the place of another task's.
+//! Only a call that waits is entered, and one by which tasks meet, also that of whoever comes last and need not wait: no put
+//! and no read of a key that exists costs anything. What is entered is bounded, and nobody's call takes the place of another task's.
 
 mod call;
 mod entry;
@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
-use tripod_state::ids::{JobId, TaskId};
-use tripod_state::{Command, Effect, Ticket, task};
+use tripod_state::ids::{BarrierName, CallId, JobId, TaskId};
+use tripod_state::{Command, Effect, Ticket, barrier, task};
 
 pub use self::call::{CallKind, CallOutcome, ShownCall};
 use self::entry::TaskEntry;
@@ -160,6 +160,23 @@ pub(crate) fn asker(command: &Command) -> Option<TaskId> {
     match command {
         Command::Retried(command) => asker(command),
         Command::Task(task::Command::Alive { task, .. }) => Some(*task),
+        _ => None,
+    }
+}
+
+/// The ticket with which the task of that command would wait for others. Whoever comes last is answered without one, so this
+/// is what its call is remembered by: nothing in it but the job, the task and the place is to be believed.
+pub(crate) fn meeting(command: &Command) -> Option<Ticket> {
+    match command {
+        Command::Retried(command) => meeting(command),
+        Command::Barrier(barrier::Command::Arrive { scope, barrier, counter, task, .. }) => {
+            let barrier = BarrierName::from(barrier.as_str());
+            let (job, counter, task) = (scope.job, *counter, *task);
+            Some(Ticket::Barrier { job, barrier, counter, task, call: CallId(0) })
+        }
+        Command::Task(task::Command::Register { scope, task, incarnation, .. }) => {
+            Some(Ticket::Register { job: scope.job, task: *task, incarnation: *incarnation, call: CallId(0) })
+        }
         _ => None,
     }
 }

@@ -9,7 +9,7 @@ use super::*;
 
 const JOB: JobId = JobId(1);
 
-fn barrier(name: &str, task: i32) -> Ticket {
+fn at(name: &str, task: i32) -> Ticket {
     let (barrier, task) = (BarrierName::from(name), TaskId(task));
     Ticket::Barrier { job: JOB, barrier, counter: BarrierCounter(0), task, call: CallId(1) }
 }
@@ -25,7 +25,7 @@ fn subjects(calls: &[ShownCall]) -> Vec<&str> {
 #[tokio::test(start_paused = true)]
 async fn a_call_is_shown_while_it_waits_and_then_with_its_outcome() {
     let calls = Arc::<OpenCalls>::default();
-    let waits = calls.enter(&barrier("sync_7", 2), None).expect("room");
+    let waits = calls.enter(&at("sync_7", 2), None).expect("room");
     let gets = calls.enter(&key("a/b"), Some(TaskId(2))).expect("room");
     tokio::time::advance(Duration::from_secs(3)).await;
     let shown = calls.of(JOB).tasks[&TaskId(2)].clone();
@@ -54,9 +54,9 @@ fn a_poll_is_no_call_that_waits_and_a_call_of_nobody_is_counted() {
 #[test]
 fn one_task_fills_its_own_room_only_and_long_names_are_cut() {
     let calls = Arc::<OpenCalls>::default();
-    let many: Vec<_> = (0..OPEN_MAX + 3).filter_map(|_| calls.enter(&barrier("x", 0), None)).collect();
+    let many: Vec<_> = (0..OPEN_MAX + 3).filter_map(|_| calls.enter(&at("x", 0), None)).collect();
     assert_eq!((many.len(), calls.not_entered()), (OPEN_MAX, 3));
-    let other = calls.enter(&barrier("y", 1), None).expect("another task's room");
+    let other = calls.enter(&at("y", 1), None).expect("another task's room");
     drop(many);
     let shown = calls.of(JOB);
     assert_eq!((shown.tasks[&TaskId(0)].last.len(), shown.tasks[&TaskId(1)].open.len()), (LAST_MAX, 1));
@@ -75,7 +75,7 @@ fn beyond_the_room_of_a_node_nobody_is_pushed_out_and_a_deleted_job_makes_room()
         seen: tripod_state::ids::TaskVersion(1),
     };
     let all = i32::try_from(TASKS_MAX).expect("few");
-    let held: Vec<_> = (0..all).filter_map(|task| calls.enter(&barrier("b", task), None)).collect();
+    let held: Vec<_> = (0..all).filter_map(|task| calls.enter(&at("b", task), None)).collect();
     assert_eq!(held.len(), TASKS_MAX);
     assert!(calls.enter(&of_other, Some(TaskId(0))).is_none());
     assert_eq!((calls.not_entered(), calls.of(JOB).tasks.len()), (1, TASKS_MAX));
@@ -86,10 +86,29 @@ fn beyond_the_room_of_a_node_nobody_is_pushed_out_and_a_deleted_job_makes_room()
 }
 
 #[test]
+fn a_command_by_which_tasks_meet_has_a_ticket_also_as_a_retry() {
+    let (scope, counter) = (Scope { job: JOB, service: None }, BarrierCounter(3));
+    let arrive = barrier::Command::Arrive {
+        scope,
+        barrier: "sync_7".to_owned(),
+        counter,
+        timeout_ms: 1,
+        tasks: Vec::new(),
+        task: TaskId(2),
+    };
+    let retried = Command::Retried(Box::new(Command::Barrier(arrive)));
+    let calls = Arc::<OpenCalls>::default();
+    calls.enter(&meeting(&retried).expect("a barrier"), None).expect("room").answered(true);
+    let shown = calls.of(JOB).tasks[&TaskId(2)].clone();
+    assert_eq!((shown.open.len(), subjects(&shown.last)), (0, vec!["sync_7"]));
+    assert_eq!(meeting(&Command::Task(task::Command::Reset { scope, task: TaskId(2) })), None);
+}
+
+#[test]
 fn of_a_state_that_was_replaced_only_who_waits_is_known() {
     let calls = Arc::<OpenCalls>::default();
-    let waits = calls.enter(&barrier("b", 0), None).expect("room");
-    calls.enter(&barrier("b", 1), None).expect("room").answered(true);
+    let waits = calls.enter(&at("b", 0), None).expect("room");
+    calls.enter(&at("b", 1), None).expect("room").answered(true);
     calls.replaced();
     assert_eq!(calls.of(JOB).tasks.keys().copied().collect::<Vec<_>>(), [TaskId(0)]);
     drop(waits);
