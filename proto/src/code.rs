@@ -227,6 +227,7 @@ catalogue! {
     Ended = 7109, "ended", "the process of a task has ended";
     Gone = 7110, "gone", "a task was given up";
     Timeouts = 7111, "timeouts", "a job and its clients disagree about time-outs";
+    InError = 7113, "in-error", "a task is in error";
     NoQuorum = 7201, "no-quorum", "too few voters answer";
     Leaderless = 7202, "leaderless", "enough voters answer, and none of them leads";
     NodeCut = 7203, "node-cut", "a node is cut off from its peers";

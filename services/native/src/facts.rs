@@ -97,6 +97,10 @@ fn of_task(state: &State, job: JobId, info: &task::Info, ages: &HeartbeatAges) -
             .map_or(0, |silence| silence.tolerated_ms.0),
         beat_age_ms: heard.map(|(_, age)| age.0),
         end,
+        error: info
+            .error
+            .as_ref()
+            .map(|fault| sight::TaskError { text: fault.text(), is_own: !fault.comes_of_others() }),
     }
 }
 

@@ -216,6 +216,22 @@ async fn v6_an_end_is_the_first_finding_with_its_signal_and_its_last_line() {
 }
 
 #[tokio::test]
+async fn a_task_that_reports_an_error_is_named_before_those_that_end_of_it() {
+    let gang = Gang::of(4, 100_000).await;
+    gang.register_all(4).await;
+    let (scope, task, code, message) = (gang.scope(), TaskId(3), 13, "boom".to_owned());
+    let report = Command::Task(task::Command::ReportError { scope, task, code, message });
+    gang.call(report).await.expect("no panic").expect("no outage").expect("taken");
+    let (json, text) = gang.found("T7113").await;
+    assert_eq!(json["verdict"]["tasks"], serde_json::json!([3]), "{text}");
+    assert!(
+        text.starts_with("T7113 in-error: task 3 is in error: task 3 reported error 13: boom "),
+        "{text}"
+    );
+    assert!(text.contains("because of others: 0-2"), "{text}");
+}
+
+#[tokio::test]
 async fn v13_time_outs_that_disagree_are_told_before_anybody_is_given_up() {
     let gang = Gang::of(2, 10_000).await;
     gang.register_all(2).await;

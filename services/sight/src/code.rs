@@ -13,6 +13,7 @@ pub enum Code {
     Ended,
     Gone,
     Timeouts,
+    InError,
     NoQuorum,
     Leaderless,
     NodeCut,
@@ -22,7 +23,7 @@ pub enum Code {
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::NeverCame,
         Self::CameAndGone,
         Self::Elsewhere,
@@ -33,6 +34,7 @@ impl Code {
         Self::Ended,
         Self::Gone,
         Self::Timeouts,
+        Self::InError,
         Self::NoQuorum,
         Self::Leaderless,
         Self::NodeCut,
@@ -54,6 +56,7 @@ impl Code {
             Self::Ended => (7109, "ended"),
             Self::Gone => (7110, "gone"),
             Self::Timeouts => (7111, "timeouts"),
+            Self::InError => (7113, "in-error"),
             Self::NoQuorum => (7201, "no-quorum"),
             Self::Leaderless => (7202, "leaderless"),
             Self::NodeCut => (7203, "node-cut"),

@@ -112,6 +112,16 @@ pub struct Task {
     pub beat_age_ms: Option<u64>,
     /// As whoever started it saw.
     pub end: Option<End>,
+    /// What it is in error of.
+    pub error: Option<TaskError>,
+}
+
+/// The error of a task.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TaskError {
+    pub text: String,
+    /// It is the task's own, and not that of others by which it was ended.
+    pub is_own: bool,
 }
 
 /// How a process ended.

@@ -78,6 +78,9 @@ fn task_json(facts: &Facts, task: i32) -> Value {
         "end": found.and_then(|found| found.end.as_ref()).map(|end| json!({
             "how": end.how, "at_ms": end.at_ms, "out_of_memory": end.out_of_memory, "last_line": end.last_line,
         })),
+        "error": found.and_then(|found| found.error.as_ref()).map(|error| json!({
+            "text": error.text, "own": error.is_own,
+        })),
         "source": if facts.calls.contains_key(&task) { "state, node" } else { "state" },
     })
 }

@@ -30,7 +30,7 @@ mod words;
 pub use code::Code;
 pub use facts::{
     Call, CallKind, Calls, Cluster, End, Facts, Job, Key, Memory, Node, NodeWord, Outcome, Patience, Place,
-    PlaceKind, Said, Standing, Task,
+    PlaceKind, Said, Standing, Task, TaskError,
 };
 pub use finding::{Diagnosis, Finding, Sure, Where};
 pub use rules::diagnose;

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 /// Ranges that are printed; of more their number.
 const RANGES_MAX: usize = 8;
+/// Letters of an error that are printed.
+const TEXT_CHARS_MAX: usize = 160;
 
 /// `4 m 12 s`, `0.4 s`.
 pub(crate) fn age(ms: u64) -> String {
@@ -58,6 +60,16 @@ pub(crate) fn wait(count: u32) -> String {
     if count == 1 { "1 waits".to_owned() } else { format!("{count} wait") }
 }
 
+/// The first line of a text of somebody else's, or its beginning.
+pub(crate) fn short(text: &str) -> String {
+    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+    let mut cut: String = plain(line).chars().take(TEXT_CHARS_MAX).collect();
+    if cut.chars().count() < line.chars().count() {
+        cut.push_str("...");
+    }
+    cut
+}
+
 /// Whatever could be an order to a terminal is shown as what it is.
 pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
@@ -79,6 +91,8 @@ mod tests {
             (tasks(&[2]), tasks(&[2, 3]), ranges(&[])),
             ("task 2".into(), "tasks 2-3".into(), String::new())
         );
+        assert_eq!(short("\n a\u{1b}b \nc"), "a\u{fffd}b");
+        assert_eq!(short(&"x".repeat(200)).len(), TEXT_CHARS_MAX + 3);
         assert_eq!(plain("a\u{1b}[2Jb\n"), "a\u{fffd}[2Jb\u{fffd}");
     }
 }

@@ -76,7 +76,7 @@ impl Turn<'_> {
         let words = || fault.text();
         match fault {
             Fault::HeartbeatTimeout { .. } => self.happened(What::GivenUp, Some(task)),
-            Fault::Unheard { .. } | Fault::RegistrationFailed { .. } | Fault::ShutdownFailed { .. } => {
+            fault if fault.comes_of_others() => {
                 self.happened_in_words(|text| What::EndedByOthers { text }, Some(task), words);
             }
             _ => self.happened_in_words(|text| What::Failed { text }, Some(task), words),

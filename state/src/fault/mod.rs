@@ -180,6 +180,12 @@ impl Fault {
         }
     }
 
+    /// Whether a task that is in error of it was ended because of others.
+    #[must_use]
+    pub fn comes_of_others(&self) -> bool {
+        matches!(self, Self::Unheard { .. } | Self::RegistrationFailed { .. } | Self::ShutdownFailed { .. })
+    }
+
     /// A copy to be cited by another fault. A chain that is too long keeps only its root, and a text
     /// that is too long its beginning.
     #[must_use]

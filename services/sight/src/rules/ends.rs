@@ -1,9 +1,9 @@
-//! Processes that have ended, and tasks that were given up.
+//! Processes that have ended, tasks that were given up, and tasks that are in error.
 
 use crate::Code;
 use crate::facts::{Facts, Standing};
 use crate::finding::{Finding, Sure, Where};
-use crate::words::{age, clock, plain, ranges, tasks};
+use crate::words::{age, clock, plain, ranges, short, tasks};
 
 /// The first that ended are the cause; the others ended because of them. So many of those are told each in a line.
 const LINES_MAX: usize = 4;
@@ -11,7 +11,11 @@ const LINES_MAX: usize = 4;
 const TOGETHER_MS: u64 = 1_000;
 
 pub(super) fn find(facts: &Facts) -> Vec<Finding> {
-    ended(facts).into_iter().chain(gone(facts)).collect()
+    let mut found: Vec<Finding> = ended(facts).into_iter().chain(gone(facts)).collect();
+    if found.is_empty() {
+        found.extend(in_error(facts));
+    }
+    found
 }
 
 fn numbers(facts: &Facts, standing: Standing) -> Vec<i32> {
@@ -34,10 +38,7 @@ fn ended(facts: &Facts) -> Option<Finding> {
     };
     let mut lines: Vec<_> =
         named.iter().take(LINES_MAX).map(|task| (task.to_string(), line(facts, *task))).collect();
-    let failed = numbers(facts, Standing::Failed);
-    if !failed.is_empty() {
-        lines.push(("failed".to_owned(), format!("because of it: {}", ranges(&failed))));
-    }
+    lines.extend(failed_too(facts));
     let more = if named.len() > 1 {
         format!("; so did {} others within a second", named.len() - 1)
     } else {
@@ -81,20 +82,67 @@ fn gone(facts: &Facts) -> Option<Finding> {
         let host = &facts.task(*task)?.host;
         (!host.is_empty()).then(|| (task.to_string(), format!("host {}", plain(host))))
     });
-    let failed = numbers(facts, Standing::Failed);
-    let because =
-        (!failed.is_empty()).then(|| ("failed".to_owned(), format!("because of it: {}", ranges(&failed))));
     Some(Finding {
         code: Code::Gone,
         place: Where::HostOrNetwork,
         sure: Sure::Likely,
         text: format!("{} {} given up{silent}", tasks(&lost), if lost.len() == 1 { "was" } else { "were" }),
         since_ago_ms: None,
-        lines: hosts.chain(because).collect(),
+        lines: hosts.chain(failed_too(facts)).collect(),
         tasks: lost,
         parties: Vec::new(),
         next: vec![format!(
             "look at the host and the log of task {first}: `tripod run` would say how it ended"
+        )],
+    })
+}
+
+/// Tasks that are in error besides, before or after: the state does not say in which order, the job's events do.
+fn failed_too(facts: &Facts) -> Option<(String, String)> {
+    let failed = numbers(facts, Standing::Failed);
+    let own = by_themselves(facts, &failed);
+    let own = if own.is_empty() { String::new() } else { format!(" (by themselves: {})", ranges(&own)) };
+    let order = format!("the order: tripod job events {}", facts.job.name);
+    let line = format!("in error too: {}{own}; {order}", ranges(&failed));
+    (!failed.is_empty()).then(|| ("failed".to_owned(), line))
+}
+
+/// Those of them whose error is their own.
+fn by_themselves(facts: &Facts, failed: &[i32]) -> Vec<i32> {
+    let is_own =
+        |task: &i32| facts.task(*task).and_then(|task| task.error.as_ref()).is_some_and(|it| it.is_own);
+    failed.iter().copied().filter(is_own).collect()
+}
+
+/// Tasks that say themselves what is wrong come before those that were ended because of others.
+fn in_error(facts: &Facts) -> Option<Finding> {
+    let failed = numbers(facts, Standing::Failed);
+    let own = by_themselves(facts, &failed);
+    let (named, others): (Vec<i32>, Vec<i32>) =
+        failed.into_iter().partition(|task| own.is_empty() || own.binary_search(task).is_ok());
+    let first = *named.first()?;
+    let error = |number: i32| facts.task(number).and_then(|task| task.error.as_ref());
+    let why = error(first).map_or_else(String::new, |error| format!(": {}", short(&error.text)));
+    let line = |number: &i32| {
+        let host = facts.task(*number).map(|task| task.host.as_str()).filter(|host| !host.is_empty());
+        let host = host.map_or_else(|| "host unknown".to_owned(), |host| format!("host {}", plain(host)));
+        let text = error(*number).map_or_else(String::new, |error| format!("  {}", short(&error.text)));
+        (number.to_string(), format!("{host}{text}"))
+    };
+    let too = (!others.is_empty())
+        .then(|| ("failed".to_owned(), format!("because of others: {}", ranges(&others))));
+    Some(Finding {
+        code: Code::InError,
+        place: Where::Program,
+        sure: Sure::Certain,
+        text: format!("{} {} in error{why}", tasks(&named), if named.len() == 1 { "is" } else { "are" }),
+        since_ago_ms: None,
+        lines: named.iter().take(LINES_MAX).map(line).chain(too).collect(),
+        tasks: named,
+        parties: Vec::new(),
+        next: vec![format!(
+            "look at the log of task {first}; tripod job events {} --kind failed,ended-by-others",
+            facts.job.name
         )],
     })
 }

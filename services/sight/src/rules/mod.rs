@@ -7,6 +7,7 @@
 //! | 3 | a node is reached by us and not by its peers, or the reverse | T7203 |
 //! | 4 | all tasks of a host are late | T7108 |
 //! | 5 | a process has ended, or a task was given up | T7109, T7110 |
+//! |   | or, if none has: a task is in error | T7113 |
 //! | 6 | a task is late | T7106 |
 //! | 7 | two places wait for each other's tasks | T7103 |
 //! | 8 | a task waits for a key that is not there | T7104 |

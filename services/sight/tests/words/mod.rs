@@ -3,6 +3,7 @@
 //! ```text
 //! job NAME tasks N timeout MS
 //! task RANGE STANDING [host H] [life N] [beat MS] [limit MS] [how TEXT_WITH_LINES] [at AGO] [oom] [line TEXT_WITH_LINES]
+//!      [by-itself|for-others TEXT_WITH_LINES]
 //! place KIND NAME opened AGO timeout MS arrived RANGES missing RANGES
 //! call TASKS KIND SUBJECT since AGO [passed|refused|hung-up AGO]
 //! key NAME absent|there SIBLINGS
@@ -14,6 +15,7 @@
 
 use tripod_sight::{
     Call, CallKind, End, Facts, Key, Memory, Node, NodeWord, Outcome, Place, PlaceKind, Said, Standing, Task,
+    TaskError,
 };
 
 /// 2023-11-15, 03:16:19 UTC.
@@ -106,6 +108,10 @@ fn of_task(task: &mut Task, number: u64, standing: &str, rest: &Words<'_>) {
         at_ms: NOW_MS - rest.number("at").expect("an age"),
         last_line: rest.after("line").unwrap_or_default().replace('_', " "),
     });
+    let error = [("by-itself", true), ("for-others", false)];
+    task.error = error
+        .into_iter()
+        .find_map(|(word, is_own)| Some(TaskError { text: rest.after(word)?.replace('_', " "), is_own }));
 }
 
 fn place(words: &[&str], rest: &Words<'_>) -> Place {
