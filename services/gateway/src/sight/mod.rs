@@ -89,7 +89,8 @@ impl Source {
 }
 
 impl Gateway {
-    /// What each of those members knows by itself of a job, or why it did not say so within `patience`. Needs no leader.
+    /// What each of those members knows by itself of a job, or why it did not say so. Needs no leader. One that has not
+    /// answered within `patience` is asked once more: a single late answer says nothing of a member.
     pub async fn sights(
         &self,
         job: JobId,
@@ -97,11 +98,15 @@ impl Gateway {
         patience: Duration,
     ) -> Vec<(NodeId, Result<NodeSight, NodeSilence>)> {
         let question = on(Channel::SIGHT, &wire::ask(job));
-        let asked = members.iter().map(|node| {
-            let answer = self.backend.ask_node(*node, question.clone(), patience);
+        let question = &question;
+        let asked = members.iter().copied().map(|node| {
+            let ask = move || self.backend.ask_node(node, question.clone(), patience);
             async move {
-                let answer = answer.await;
-                (*node, answer.and_then(|answer| wire::decode(answer).map_err(NodeSilence::Refuses)))
+                let answer = match ask().await {
+                    Err(NodeSilence::Silent) => ask().await,
+                    answer => answer,
+                };
+                (node, answer.and_then(|answer| wire::decode(answer).map_err(NodeSilence::Refuses)))
             }
         });
         future::join_all(asked).await

@@ -1,7 +1,9 @@
 //! A node that follows: it forwards to a leader in memory and has a state of its own, which catches
 //! up only when it is told to.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::FutureExt as _;
@@ -11,7 +13,7 @@ use tokio::time::Instant;
 use tripod_gateway::{
     Admin, Future, Gateway, Leadership, MemoryBackend, Options, Parts, ProposeError, Replica, Status,
 };
-use tripod_raft::{Applied, Hooks};
+use tripod_raft::{Applied, Hooks, NodeSilence};
 use tripod_state::ids::{LogIndex, NodeId, Term};
 use tripod_state::{Command, Envelope, State};
 
@@ -25,6 +27,8 @@ pub(crate) struct Follower {
     last_contact: Mutex<Option<Instant>>,
     /// What happens after how many more looks at the state.
     meddling: Mutex<Option<(u32, Command)>>,
+    /// How many more questions about members it gives no answer to.
+    silent: AtomicU32,
 }
 
 impl Follower {
@@ -39,6 +43,7 @@ impl Follower {
             hooks: OnceLock::new(),
             last_contact: Mutex::new(None),
             meddling: Mutex::new(None),
+            silent: AtomicU32::new(0),
         });
         assert!(follower.hooks.set(parts.hooks()).is_ok());
         (Gateway::over(Arc::clone(&follower), parts), follower)
@@ -54,6 +59,11 @@ impl Follower {
 }
 
 impl Follower {
+    /// Members give no answer to so many questions, and refuse the next one.
+    pub(crate) fn be_silent(&self, times: u32) {
+        self.silent.store(times, Ordering::Relaxed);
+    }
+
     /// It is answered now, and has applied so much.
     pub(crate) fn answered(&self, applied: LogIndex) {
         *self.last_contact.lock() = Some(Instant::now());
@@ -120,6 +130,14 @@ impl Replica for Follower {
 
     fn ask_leader(&self, question: Bytes) -> Future<Result<Bytes, ProposeError>> {
         self.leader.ask_leader(question)
+    }
+
+    fn ask_node(&self, _: NodeId, _: Bytes, _: Duration) -> Future<Result<Bytes, NodeSilence>> {
+        let before = self.silent.load(Ordering::Relaxed);
+        self.silent.store(before.saturating_sub(1), Ordering::Relaxed);
+        let error =
+            if before > 0 { NodeSilence::Silent } else { NodeSilence::Refuses("it was asked".into()) };
+        Box::pin(std::future::ready(Err(error)))
     }
 }
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 use crate::common::{HEARTBEAT_MS, job, passed};
 use crate::follower::Follower;
 use tokio::time::timeout;
-use tripod_gateway::{Consistency, Gateway, Options, Outage};
+use tripod_gateway::{Consistency, Gateway, NodeSilence, Options, Outage};
+use tripod_state::ids::{JobId, NodeId};
 use tripod_state::{Answer, Command, Fault, Topic, job as jobs};
 
 const PATIENT: i64 = 600_000;
@@ -193,4 +194,17 @@ async fn a_watch_tells_of_jobs() {
 
     timeout(A_WHILE, watch.changed()).await.expect("a job was created");
     assert!(timeout(A_WHILE, watch.changed()).await.is_err(), "one change is told once");
+}
+
+#[tokio::test]
+async fn a_member_is_silent_after_it_has_not_answered_twice() {
+    let (_leader, memory) = Gateway::in_memory();
+    let (gateway, follower) = Follower::start(&memory, Options::default());
+    let asked = async |silent| {
+        follower.be_silent(silent);
+        let mut told = gateway.sights(JobId(1), &[NodeId(3)], Duration::from_secs(1)).await;
+        told.pop().expect("one member").1.expect_err("it tells nothing")
+    };
+    assert_eq!(asked(1).await, NodeSilence::Refuses("it was asked".into()));
+    assert_eq!(asked(2).await, NodeSilence::Silent);
 }

@@ -83,7 +83,9 @@ fn memory_line(facts: &Facts) -> Option<(String, String)> {
     Some(("job".to_owned(), text))
 }
 
+/// Only where nobody has answered a read either: one that came back was answered by a quorum, however many were silent.
 fn no_quorum(facts: &Facts) -> Option<Finding> {
+    facts.memory.as_ref()?;
     let (all, answering) = (voters(facts).count(), voters(facts).filter(|node| answers(node)).count());
     let needed = all / 2 + 1;
     if all == 0 || answering >= needed {
@@ -200,10 +202,10 @@ fn backlog(facts: &Facts) -> Option<Finding> {
 pub(super) fn cut(facts: &Facts) -> Vec<Finding> {
     let Some((leader, leads)) = facts.cluster.leader() else { return Vec::new() };
     let others = facts.cluster.nodes.iter().filter(|node| node.node != leader.node);
-    others.filter_map(|node| cut_one(facts, leads, node)).collect()
+    others.filter_map(|node| cut_one(facts, (leader, leads), node)).collect()
 }
 
-fn cut_one(facts: &Facts, leads: &NodeWord, node: &Node) -> Option<Finding> {
+fn cut_one(facts: &Facts, (leader, leads): (&Node, &NodeWord), node: &Node) -> Option<Finding> {
     let heard = leads.heard.get(&node.node).copied();
     let id = node.node;
     let (text, line, next) = match &node.said {
@@ -223,8 +225,10 @@ fn cut_one(facts: &Facts, leads: &NodeWord, node: &Node) -> Option<Finding> {
                 ),
             )
         }
+        // One witness that hears it and gets no answer to a question is no two witnesses: it is busy, and not cut off.
         Said::Silent | Said::Unreachable(_)
-            if id != facts.cluster.told_by && heard.is_some_and(|ago| ago < CUT_MS) =>
+            if ![id, leader.node].contains(&facts.cluster.told_by)
+                && heard.is_some_and(|ago| ago < CUT_MS) =>
         {
             (
                 format!("node {id} is reached by its leader, and not by node {}", facts.cluster.told_by),
