@@ -33,7 +33,7 @@ impl Service {
         match timeout(LEADER_PATIENCE, self.gateway.read(Consistency::Linearizable, |_| ())).await {
             Ok(Ok(())) => None,
             Ok(Err(outage)) => Some(outage.to_string()),
-            Err(_) => Some(format!("no leader within {} s", LEADER_PATIENCE.as_secs())),
+            Err(_) => Some(format!("no leader has answered within {} s", LEADER_PATIENCE.as_secs())),
         }
     }
 

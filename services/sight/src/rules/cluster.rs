@@ -18,9 +18,10 @@ const CUT_MS: u64 = 3_000;
 
 /// What keeps the cluster from serving, or slows it down.
 pub(super) fn coordinator(facts: &Facts) -> Vec<Finding> {
-    match no_quorum(facts).or_else(|| leaderless(facts)) {
+    match no_quorum(facts) {
         Some(finding) => vec![finding],
-        None => disk(facts).into_iter().chain(backlog(facts)).collect(),
+        // The disk first: it is why a leader does not answer, or why nobody is elected.
+        None => disk(facts).into_iter().chain(leaderless(facts)).chain(backlog(facts)).collect(),
     }
 }
 
@@ -49,7 +50,12 @@ pub(super) fn safety_of(facts: &Facts) -> Safety {
             }
         })
         .collect();
-    safety(&members, facts.memory.is_none())
+    let is_led = cluster.leader().is_some();
+    let mut judged = safety(&members, is_led || facts.memory.is_none());
+    if is_led && facts.memory.is_some() && judged.change_safe {
+        (judged.change_safe, judged.why) = (false, "no read came back in time".to_owned());
+    }
+    judged
 }
 
 fn voters(facts: &Facts) -> impl Iterator<Item = &Node> {
@@ -130,13 +136,25 @@ fn nodes(ids: &[u64]) -> String {
 }
 
 fn leaderless(facts: &Facts) -> Option<Finding> {
-    facts.memory.as_ref()?;
+    let memory = facts.memory.as_ref()?;
+    let (sure, text) = match facts.cluster.leader() {
+        // It may be busy, or may have just been elected, or not know yet that it leads no more.
+        Some((leader, _)) => {
+            let why = plain(&memory.why);
+            let text = format!("node {} leads, and no read came back in time: {why}", leader.node);
+            (Sure::Likely, text)
+        }
+        None => {
+            let text =
+                "enough voters answer, and none of them leads: an election is under way; calls are held";
+            (Sure::Certain, text.to_owned())
+        }
+    };
     Some(Finding {
         code: Code::Leaderless,
         place: Where::Coordinator,
-        sure: Sure::Certain,
-        text: "enough voters answer, and none of them leads: an election is under way; calls are held"
-            .to_owned(),
+        sure,
+        text,
         since_ago_ms: None,
         tasks: Vec::new(),
         parties: Vec::new(),

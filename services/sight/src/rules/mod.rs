@@ -2,8 +2,8 @@
 //!
 //! | # | if | then |
 //! |---|---|---|
-//! | 1 | too few voters answer, or nobody leads | T7201, T7202; what follows is judged by nobody |
-//! | 2 | the leader's disk is slow, or a node lags behind with what is committed | T7204, T7206; programs are not blamed |
+//! | 1 | no read came back, and too few voters answer | T7201; what follows is judged by nobody |
+//! | 2 | the leader's disk is slow, no read came back, a node lags behind with what is committed | T7204, T7202, T7206; programs are not blamed |
 //! | 3 | a node is reached by us and not by its peers, or the reverse | T7203 |
 //! | 4 | all tasks of a host are late | T7108 |
 //! | 5 | a process has ended, or a task was given up | T7109, T7110 |

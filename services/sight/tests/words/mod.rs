@@ -9,7 +9,7 @@
 //! key NAME absent|there SIBLINGS
 //! node N [learner] leads|follows L [contact AGO|none] [p99 US] [flush MS] [held N] [behind N] [heard N:AGO,...]
 //! node N refuses-connections|silent|unreachable|says-no
-//! memory AGO INDEX
+//! memory AGO INDEX [why TEXT_WITH_LINES]
 //! told-by N | nobody N | not-entered N | no-ages
 //! ```
 
@@ -56,7 +56,8 @@ pub(crate) fn facts(text: &str) -> Facts {
             "memory" => {
                 let ago: u64 = words[1].parse().expect("a number");
                 let index = words[2].parse().expect("a number");
-                facts.memory = Some(Memory { index, at_ms: NOW_MS - ago, why: "no leader".into() });
+                let why = rest.after("why").unwrap_or("no_leader").replace('_', " ");
+                facts.memory = Some(Memory { index, at_ms: NOW_MS - ago, why });
             }
             "told-by" => facts.cluster.told_by = words[1].parse().expect("a number"),
             "nobody" => facts.of_nobody = words[1].parse().expect("a number"),
