@@ -1,14 +1,14 @@
 //! What is known of a job, by the state, the leader and all members, as plain facts.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use tripod_gateway::{
     CallKind, CallOutcome, HeartbeatAges, JobCalls, MemberStatus, NodeSight, NodeSilence, ShownCall,
 };
 use tripod_sight as sight;
 use tripod_state::barrier::{Gathering, What};
-use tripod_state::ids::{JobId, NodeId};
+use tripod_state::ids::{JobId, NodeId, TimeMs};
 use tripod_state::task::{self, How, Standing};
 use tripod_state::{Scope, State};
 
@@ -27,20 +27,18 @@ pub(crate) struct Gathered {
     pub(crate) members: Vec<MemberStatus>,
     pub(crate) sights: Vec<(NodeId, Result<NodeSight, NodeSilence>)>,
     pub(crate) ages: Option<HeartbeatAges>,
-}
-
-/// Milliseconds since the Unix epoch, by this node's clock.
-pub(crate) fn now_ms() -> u64 {
-    millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+    /// The time of the log.
+    pub(crate) now: TimeMs,
 }
 
 /// Everything that is judged, but for the memory of a node and the patience of whoever asks. `None`: there is no such job.
 pub(crate) fn of(state: &State, job: JobId, gathered: Gathered) -> Option<sight::Facts> {
     let summary = state.job(job)?;
     let scope = resolve::scope(job);
-    let Gathered { told_by, members, sights, ages } = gathered;
+    let Gathered { told_by, members, sights, ages, now } = gathered;
     let mut facts = sight::Facts {
-        now_ms: now_ms(),
+        // Something may have happened since it was asked for.
+        now_ms: now.max(state.now_ms()).0,
         job: sight::Job {
             name: summary.name.to_string(),
             heartbeat_timeout_ms: summary.spec.heartbeat_timeout_ms.0,

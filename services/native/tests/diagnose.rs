@@ -12,7 +12,7 @@ use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tripod_client::{Client, Config, wire};
 use tripod_gateway::{Gateway, MemoryBackend, Outage};
-use tripod_state::ids::{BarrierCounter, DurationMs, Incarnation, JobId, TaskId};
+use tripod_state::ids::{BarrierCounter, DurationMs, Incarnation, JobId, TaskId, TimeMs};
 use tripod_state::task::{End, How};
 use tripod_state::{Command, Reply, Scope, Ticket, barrier, kv, level, task};
 use tripod_wait::until_async;
@@ -29,7 +29,14 @@ type Waiting = JoinHandle<Result<Reply, Outage>>;
 
 impl Gang {
     async fn of(tasks: u32, heartbeat_timeout_ms: u64) -> Self {
-        let (gateway, backend) = Gateway::in_memory();
+        Self::on(Gateway::in_memory(), tasks, heartbeat_timeout_ms).await
+    }
+
+    async fn on(
+        (gateway, backend): (Gateway, Arc<MemoryBackend>),
+        tasks: u32,
+        heartbeat_timeout_ms: u64,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let endpoint = listener.local_addr().expect("bound").to_string();
         let incoming = TcpIncoming::from(listener);
@@ -183,6 +190,19 @@ async fn the_last_one_at_a_barrier_is_told_to_have_passed_it() {
     let (json, text) = gang.found("T7105").await;
     let last = &json["missing"][0]["last_call"];
     assert_eq!((&last["subject"], &last["outcome"]), (&"sync_6".into(), &"passed".into()), "{text}");
+}
+
+/// The machine of the node that is asked may be ahead of the log: then everybody would seem to have waited for long.
+#[tokio::test]
+async fn how_long_somebody_waits_is_told_by_the_time_of_the_log() {
+    let gang = Gang::on(Gateway::in_memory_at(TimeMs(5_000_000)), 2, 100_000).await;
+    let _waiting = gang.register(0);
+    let waits = || async { (gang.gateway.waiting_calls() == 1).then_some(()) };
+    until_async("it waits", waits).await;
+    let text = gang.is_well().await;
+    assert!(text.contains("the registration since 01:2"), "{text}");
+    let mut told = gang.client.status(Duration::from_secs(10), false).await;
+    assert_eq!(told.remove(0).status.expect("it answers").jobs_waiting, 0);
 }
 
 #[tokio::test]

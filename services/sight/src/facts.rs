@@ -7,7 +7,8 @@ use crate::words::plain;
 /// Everything that is judged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// Milliseconds since the Unix epoch, by the clock of the node that has gathered all this.
+    /// Milliseconds since the Unix epoch, by the time of the log: no node's clock can be compared with when the state says
+    /// that something happened.
     pub now_ms: u64,
     pub job: Job,
     /// By number, from 0 on without a gap.

@@ -112,7 +112,8 @@ impl Keeper {
             None => Err("the node is stopping".to_owned()),
         };
         self.peers.handle(Channel::AGES, Arc::new(answer));
-        self.peers.handle(Channel::CLOCK, Arc::new(|_| Ok(leader_clock::answer())));
+        let clock = Arc::clone(&self.clock);
+        self.peers.handle(Channel::CLOCK, Arc::new(move |_| Ok(leader_clock::answer(clock()))));
         tokio::spawn(run::run(Arc::clone(self), backend.leadership()));
     }
 

@@ -16,7 +16,6 @@ use tripod_state::ids::{NodeId, TimeMs};
 
 use super::members;
 use crate::audited::{audited, call};
-use crate::facts::now_ms;
 use crate::{Backups, JobPorts, admitted, encode, status};
 
 /// A job whose tasks have waited for others for so long is told of.
@@ -62,7 +61,7 @@ impl Cluster for Service {
         }
         // First: whatever is said of the log is said later, so the log is never behind what was hashed.
         let hashed = if request.into_inner().digest { Some(self.digest().await?) } else { None };
-        let before = TimeMs(now_ms().saturating_sub(WAITING_MS));
+        let before = TimeMs(self.gateway.log_time().await.0.saturating_sub(WAITING_MS));
         let look = |state: &State| {
             let (count, longest) = state.jobs_waiting(before);
             (state.jobs(), state.members(), (count, longest.map(ToString::to_string)))

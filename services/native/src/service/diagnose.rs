@@ -58,13 +58,14 @@ impl Service {
         let members: Vec<NodeId> = known.members.iter().map(|member| member.node).collect();
         let tasks = self.gateway.read(Consistency::Local, |state| state.tasks_of(job)).await;
         let tasks = tasks.map_err(|outage| status::of_outage(&outage))?;
-        let (reason, sights, ages) = tokio::join!(
+        let (reason, sights, ages, now) = tokio::join!(
             async { if waited { None } else { self.leaderless().await } },
             self.gateway.sights(job, &members, MEMBER_PATIENCE),
             self.gateway.heartbeat_ages(job, tasks),
+            self.gateway.log_time(),
         );
         let leaderless = leaderless.or(reason);
-        let gathered = Gathered { told_by: known.node, members: known.members, sights, ages };
+        let gathered = Gathered { told_by: known.node, members: known.members, sights, ages, now };
         let look = move |index: LogIndex, state: &State| {
             let mut facts = facts::of(state, job, gathered)?;
             facts.memory = leaderless.map(|why| Memory { index: index.0, at_ms: state.now_ms().0, why });

@@ -32,7 +32,8 @@ pub(super) struct Census {
 
 impl Census {
     /// Counts in a fork of the state, so that apply need not wait.
-    pub(super) async fn take(gateway: &Gateway) -> Self {
+    /// `now`: the time of the log.
+    pub(super) async fn take(gateway: &Gateway, now: TimeMs) -> Self {
         let fork = gateway.read(Consistency::Local, State::clone).await;
         // A local read has no outage.
         let Ok(state) = fork else { return Self::default() };
@@ -44,7 +45,7 @@ impl Census {
             drained: state.is_drained(gateway.admin().status().node),
             ..Self::default()
         };
-        let before = TimeMs(gateway.now().0.saturating_sub(WAITING_MS));
+        let before = TimeMs(now.max(state.now_ms()).0.saturating_sub(WAITING_MS));
         for job in state.jobs() {
             census.jobs += 1;
             census.jobs_waiting += u64::from(state.waits_since(job.id, before));

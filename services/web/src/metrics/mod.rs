@@ -50,6 +50,7 @@ pub struct NodeFigures {
 pub(crate) async fn page(gateway: &Gateway, seen: &SnapshotsSeen, node: NodeFigures) -> String {
     // Beside each other: each waits for the leader for half a second at most.
     let (readiness, leader_clock) = tokio::join!(gateway.readiness(), gateway.leader_clock());
+    let now = leader_clock.map_or_else(|| gateway.now(), |clock| clock.log_time);
     let measures = gateway.admin().measures();
     let figures = Figures {
         ready: readiness.is_ready(),
@@ -74,7 +75,7 @@ pub(crate) async fn page(gateway: &Gateway, seen: &SnapshotsSeen, node: NodeFigu
         tls: node.tls,
         authorised: node.calls,
         insecure: gateway.is_insecure(),
-        census: Census::take(gateway).await,
+        census: Census::take(gateway, now).await,
         process: Process::look(),
     };
     let mut registry = Registry::default();
