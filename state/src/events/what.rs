@@ -199,6 +199,7 @@ impl What {
                 | Self::GivenUp
                 | Self::Failed { .. }
                 | Self::EndedByOthers { .. }
+                | Self::ErrorLatched { .. }
                 | Self::BarrierFailed { .. }
                 | Self::WorkerLost { .. }
                 | Self::SchedulerTaskFailed { .. }

@@ -125,6 +125,32 @@ fn v17_the_first_cause_of_a_cascade_is_the_first_event_of_it_also_when_the_job_i
     log.check();
 }
 
+/// Where tasks may come back, each loss is the error that tasks are told from then on.
+#[test]
+fn losses_of_a_job_that_goes_on_push_no_cause_out() {
+    let mut log = Log::at_level_11();
+    let spec = job::Spec { reconnect: true, ..job::Spec::of_tasks(512) };
+    let create = job::Command::Create { name: "train".into(), spec, service: ServiceIncarnation(9) };
+    log.apply(Command::Job(create)).unwrap();
+    let scope = Scope { job: JobId(log.index), service: None };
+    log.register(scope, 0..512);
+    let _ = log.apply(Command::Task(task::Command::Poll { scope, task: TaskId(0), wish: None }));
+    log.now += 60_000;
+    for task in 1..512 {
+        let how = task::How::Exited { code: 1 };
+        let end = task::End { how, at: TimeMs(log.now), tail: String::new() };
+        let (task, incarnation) = (TaskId(task), Incarnation(1));
+        log.apply(Command::Task(task::Command::Ended { scope, task, incarnation, end })).unwrap();
+    }
+    log.check();
+    let listed = log.events(scope.job);
+    let latched: Vec<_> =
+        listed.events.iter().filter(|event| matches!(event.what, What::ErrorLatched { .. })).collect();
+    assert_eq!((latched.len(), latched[0].times), (1, 511));
+    let text = latched[0].what.text().expect("the first one's");
+    assert!(text.contains("task 1 "), "{text}");
+}
+
 /// V18: many tasks in the worst order, and many barriers.
 #[test]
 fn v18_a_ring_is_bounded_milestones_are_whole_and_what_was_dropped_is_counted() {

@@ -101,7 +101,7 @@ fn said(event: &wire::Event) -> String {
         "given-up" => format!("{tasks} was silent for too long"),
         "failed" => format!("{tasks} failed: {text}{}", others("failures")),
         "ended-by-others" => format!("{tasks} was ended because of others: {text}"),
-        "error-latched" => format!("tasks that ask for errors are told: {text}"),
+        "error-latched" => format!("tasks that ask for errors are told: {text}{}", others("errors")),
         "barrier-opened" => format!(
             "`{name}` by task {}, for at most {}{}",
             detail.first_task.unwrap_or_default(),
@@ -173,6 +173,10 @@ mod tests {
             line,
             "19:10:59.007  ended                 the process of task 0-1,3 was ended by SIGKILL (the first of 3 ends)"
         );
+        let line = EventLine::of(&event("error-latched")).render(false);
+        let expected = "19:10:59.007  error-latched         tasks that ask for errors are told: was ended by SIGKILL \
+                        (the first of 3 errors)";
+        assert_eq!(line, expected);
         let line = EventLine::of(&event("given-up")).render(true);
         let expected =
             "2026-11-27 19:10:59  (cluster)        given-up              task 0-1,3 was silent for too long";
