@@ -53,7 +53,6 @@ pub(crate) fn of(state: &State, job: JobId, gathered: Gathered) -> Option<sight:
     for (node, said) in &sights {
         if let Ok(said) = said {
             add_calls(&mut facts, *node, &said.calls);
-            facts.not_entered = facts.not_entered.saturating_add(said.not_entered);
         }
     }
     for calls in facts.calls.values_mut() {
@@ -125,6 +124,7 @@ fn place(gathering: Gathering) -> sight::Place {
 
 fn add_calls(facts: &mut sight::Facts, node: NodeId, calls: &JobCalls) {
     facts.of_nobody = facts.of_nobody.saturating_add(calls.of_nobody);
+    facts.not_entered = facts.not_entered.saturating_add(calls.not_entered);
     for (task, calls) in &calls.tasks {
         let known = facts.calls.entry(task.0).or_default();
         known.open.extend(calls.open.iter().map(|shown| call(shown, node)));

@@ -18,7 +18,7 @@ pub struct Facts {
     pub calls: BTreeMap<i32, Calls>,
     /// Keys that somebody waits for.
     pub keys: BTreeMap<String, Key>,
-    /// Open calls of which nobody knows whose they are, and calls that no node had room to enter.
+    /// Open calls of the job of which nobody knows whose they are, and those that no node had room to enter.
     pub of_nobody: u64,
     pub not_entered: u64,
     /// The leader has said when it heard the tasks.

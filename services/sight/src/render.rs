@@ -63,8 +63,10 @@ impl Diagnosis<'_> {
             ));
         }
         if facts.not_entered > 0 {
-            lines
-                .push(labelled("calls", &format!("{} were not entered for want of room", facts.not_entered)));
+            lines.push(labelled(
+                "calls",
+                &format!("{} wait that were not entered for want of room", facts.not_entered),
+            ));
         }
         lines
     }

@@ -8,7 +8,6 @@ mod entry;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -36,13 +35,14 @@ pub struct JobCalls {
     pub tasks: BTreeMap<TaskId, TaskCalls>,
     /// Calls that wait, of which nobody knows whose they are.
     pub of_nobody: u64,
+    /// Calls that wait, and for which there was no room.
+    pub not_entered: u64,
 }
 
 /// The table. Its lock is held for a few instructions, by calls that wait.
 #[derive(Default)]
 pub(crate) struct OpenCalls {
     jobs: Mutex<Jobs>,
-    not_entered: AtomicU64,
 }
 
 #[derive(Default)]
@@ -58,20 +58,31 @@ struct Jobs {
 struct Job {
     tasks: HashMap<TaskId, TaskEntry>,
     of_nobody: u64,
+    not_entered: u64,
+}
+
+/// Where a call is in the table.
+#[derive(Clone, Copy)]
+enum Place {
+    /// Nobody knows whose it is: it is counted.
+    OfNobody,
+    /// With that number among those of a task.
+    Of(TaskId, u64),
+    /// There is no room: it is counted.
+    NotEntered,
 }
 
 /// A call that is entered. Dropped without an outcome, its caller has hung up.
 pub(crate) struct Entered {
     calls: Arc<OpenCalls>,
     job: JobId,
-    /// `None`: nobody knows whose it is.
-    place: Option<(TaskId, u64)>,
+    place: Place,
     outcome: CallOutcome,
 }
 
 impl OpenCalls {
     /// Enters a call that waits for `ticket`. `asker`: the task that makes it, where the ticket does not say so, if it is one of
-    /// the job's. `None`: it is of no interest, or there is no room.
+    /// the job's. `None`: it is of no interest.
     pub(crate) fn enter(self: &Arc<Self>, ticket: &Ticket, asker: Option<TaskId>) -> Option<Entered> {
         let (kind, own) = CallKind::of(ticket)?;
         let job = ticket.job();
@@ -79,13 +90,13 @@ impl OpenCalls {
         let place = match own.or(asker) {
             None => {
                 jobs.by_id.entry(job).or_default().of_nobody += 1;
-                None
+                Place::OfNobody
             }
             Some(task) => match jobs.begin(job, task, (kind, ticket)) {
-                Some(number) => Some((task, number)),
+                Some(number) => Place::Of(task, number),
                 None => {
-                    self.not_entered.fetch_add(1, Ordering::Relaxed);
-                    return None;
+                    jobs.by_id.entry(job).or_default().not_entered += 1;
+                    Place::NotEntered
                 }
             },
         };
@@ -99,12 +110,7 @@ impl OpenCalls {
         let jobs = self.jobs.lock();
         let Some(known) = jobs.by_id.get(&job) else { return JobCalls::default() };
         let tasks = known.tasks.iter().map(|(task, entry)| (*task, entry.shown(now)));
-        JobCalls { tasks: tasks.collect(), of_nobody: known.of_nobody }
-    }
-
-    /// How many calls were not entered for want of room.
-    pub(crate) fn not_entered(&self) -> u64 {
-        self.not_entered.load(Ordering::Relaxed)
+        JobCalls { tasks: tasks.collect(), of_nobody: known.of_nobody, not_entered: known.not_entered }
     }
 
     /// Forgets the jobs that are no more.
@@ -130,17 +136,18 @@ impl OpenCalls {
         for known in jobs.by_id.values_mut() {
             known.tasks.retain(|_, entry| entry.waits());
         }
-        jobs.by_id.retain(|_, known| !known.tasks.is_empty() || known.of_nobody > 0);
+        jobs.by_id.retain(|_, known| !known.tasks.is_empty() || known.of_nobody > 0 || known.not_entered > 0);
         jobs.tasks = jobs.by_id.values().map(|known| known.tasks.len()).sum();
     }
 
-    fn end(&self, job: JobId, place: Option<(TaskId, u64)>, outcome: CallOutcome) {
+    fn end(&self, job: JobId, place: Place, outcome: CallOutcome) {
         let mut jobs = self.jobs.lock();
         // The job may have been deleted meanwhile.
         let Some(known) = jobs.by_id.get_mut(&job) else { return };
         match place {
-            None => known.of_nobody = known.of_nobody.saturating_sub(1),
-            Some((task, number)) => {
+            Place::OfNobody => known.of_nobody = known.of_nobody.saturating_sub(1),
+            Place::NotEntered => known.not_entered = known.not_entered.saturating_sub(1),
+            Place::Of(task, number) => {
                 if let Some(entry) = known.tasks.get_mut(&task) {
                     entry.end(number, outcome, Instant::now());
                 }

@@ -55,10 +55,11 @@ fn a_poll_is_no_call_that_waits_and_a_call_of_nobody_is_counted() {
 fn one_task_fills_its_own_room_only_and_long_names_are_cut() {
     let calls = Arc::<OpenCalls>::default();
     let many: Vec<_> = (0..OPEN_MAX + 3).filter_map(|_| calls.enter(&at("x", 0), None)).collect();
-    assert_eq!((many.len(), calls.not_entered()), (OPEN_MAX, 3));
+    assert_eq!((calls.of(JOB).tasks[&TaskId(0)].open.len(), calls.of(JOB).not_entered), (OPEN_MAX, 3));
     let other = calls.enter(&at("y", 1), None).expect("another task's room");
     drop(many);
     let shown = calls.of(JOB);
+    assert_eq!(shown.not_entered, 0, "none of them waits any more");
     assert_eq!((shown.tasks[&TaskId(0)].last.len(), shown.tasks[&TaskId(1)].open.len()), (LAST_MAX, 1));
     let long = "ä".repeat(SUBJECT_BYTES_MAX);
     let cut = calls.enter(&key(&long), Some(TaskId(1))).expect("room");
@@ -77,10 +78,18 @@ fn beyond_the_room_of_a_node_nobody_is_pushed_out_and_a_deleted_job_makes_room()
     let all = i32::try_from(TASKS_MAX).expect("few");
     let held: Vec<_> = (0..all).filter_map(|task| calls.enter(&at("b", task), None)).collect();
     assert_eq!(held.len(), TASKS_MAX);
-    assert!(calls.enter(&of_other, Some(TaskId(0))).is_none());
-    assert_eq!((calls.not_entered(), calls.of(JOB).tasks.len()), (1, TASKS_MAX));
+    let other = calls.enter(&of_other, Some(TaskId(0)));
+    let only_counted = JobCalls { not_entered: 1, ..JobCalls::default() };
+    assert_eq!((calls.of(JobId(2)), calls.of(JOB).not_entered), (only_counted.clone(), 0));
+    assert_eq!(calls.of(JOB).tasks.len(), TASKS_MAX);
+    calls.replaced();
+    assert_eq!(calls.of(JobId(2)), only_counted, "it waits on");
+    drop(other);
+    assert_eq!(calls.of(JobId(2)), JobCalls::default());
     calls.effects(&[Effect::JobDeleted { job: JOB }]);
-    assert!(calls.enter(&of_other, Some(TaskId(0))).is_some());
+    let other = calls.enter(&of_other, Some(TaskId(0)));
+    assert_eq!((calls.of(JobId(2)).tasks.len(), calls.of(JobId(2)).not_entered), (1, 0));
+    drop(other);
     drop(held);
     assert_eq!(calls.of(JOB), JobCalls::default());
 }

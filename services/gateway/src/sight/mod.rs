@@ -35,8 +35,6 @@ pub struct NodeSight {
     pub heard: Vec<(NodeId, Duration)>,
     /// The calls of the job that was asked about.
     pub calls: JobCalls,
-    /// Calls, of all jobs, that were not entered for want of room.
-    pub not_entered: u64,
 }
 
 /// Where a node finds what it tells. It is held by the node.
@@ -83,7 +81,6 @@ impl Source {
             flush_under_way: measures.flush.under_way,
             heard: measures.heard,
             calls: self.open_calls.of(job),
-            not_entered: self.open_calls.not_entered(),
         })
     }
 }

@@ -53,7 +53,7 @@ pub(super) fn encode(sight: &NodeSight) -> Bytes {
         heard: heard.collect(),
         tasks: tasks.collect(),
         of_nobody: sight.calls.of_nobody,
-        not_entered: sight.not_entered,
+        not_entered: sight.calls.not_entered,
     };
     sight.encode_to_vec().into()
 }
@@ -78,8 +78,11 @@ pub(super) fn decode(bytes: Bytes) -> Result<NodeSight, String> {
         flush_p99: sight.flush_p99_us.map(Duration::from_micros),
         flush_under_way: sight.flush_under_way_ms.map(Duration::from_millis),
         heard: heard.collect(),
-        calls: JobCalls { tasks: tasks.collect(), of_nobody: sight.of_nobody },
-        not_entered: sight.not_entered,
+        calls: JobCalls {
+            tasks: tasks.collect(),
+            of_nobody: sight.of_nobody,
+            not_entered: sight.not_entered,
+        },
     })
 }
 
@@ -143,8 +146,7 @@ mod tests {
             flush_p99: Some(Duration::from_micros(900)),
             flush_under_way: Some(ms(70)),
             heard: vec![(NodeId(2), ms(5))],
-            calls: JobCalls { tasks: [(TaskId(3), calls)].into(), of_nobody: 1 },
-            not_entered: 6,
+            calls: JobCalls { tasks: [(TaskId(3), calls)].into(), of_nobody: 1, not_entered: 6 },
         };
         assert_eq!(decode(encode(&sight)), Ok(sight));
         assert!(decode(Bytes::from_static(b"\xff")).is_err());
