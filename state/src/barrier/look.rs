@@ -41,8 +41,8 @@ impl State {
     /// the first are looked at.
     #[must_use]
     pub fn waits_since(&self, job: JobId, before: TimeMs) -> bool {
-        let open = self.jobs.get(job).into_iter().flat_map(Job::open_barriers);
-        open.take(WAITS_LOOKED_AT_MAX).any(|(_, barrier)| barrier.current.opened_at < before)
+        let since = self.jobs.get(job).and_then(Job::waits_since);
+        since.is_some_and(|since| since < before)
     }
 
     /// Where the tasks of a job wait for each other, `limit` places at most, and before these the last ones
@@ -59,27 +59,27 @@ impl State {
     }
 
     /// How many jobs have tasks that wait for others since before `before`, and the name of the one that has waited longest.
-    /// Takes as long as there are open barriers.
+    /// Of more than [`WAITS_LOOKED_AT_MAX`] open barriers of a job the first are looked at.
     #[must_use]
     pub fn jobs_waiting(&self, before: TimeMs) -> (u64, Option<&JobName>) {
-        let since = |job: &Job| {
-            let waiting = job.open_barriers().filter(|(_, barrier)| !barrier.current.arrived.is_empty());
-            waiting.map(|(_, barrier)| barrier.current.opened_at).min()
-        };
-        let jobs = self.jobs.iter().filter_map(|job| Some((since(job)?, job.id)));
+        let jobs = self.jobs.iter().filter_map(|job| Some((job.waits_since()?, job.id)));
         let waiting: Vec<_> = jobs.filter(|(since, _)| *since < before).collect();
         let longest = waiting.iter().min().and_then(|(_, job)| self.job_name(*job));
         (waiting.len() as u64, longest)
     }
 
-    /// Who has come to each open barrier of a job, all of them, at `limit` places at most. It costs as much as the barriers
-    /// have members.
+    /// Who has come to each open barrier of a job, all of them, at `limit` places at most: those that were opened first, and
+    /// behind them those where nobody waits any more. Of more than [`WAITS_LOOKED_AT_MAX`] the first by name are looked at. It
+    /// costs as much as the barriers have members.
     ///
     /// # Errors
     /// The scope's faults.
     pub fn gatherings(&self, scope: Scope, limit: usize) -> Result<Vec<Gathering>, Fault> {
         let job = self.jobs.scoped(scope)?;
-        let called = job.open_barriers().map(|(name, barrier)| job.gathering_at(name, barrier));
+        let mut open: Vec<_> = job.open_barriers().take(WAITS_LOOKED_AT_MAX).collect();
+        // They come by name.
+        open.sort_by_key(|(_, barrier)| (barrier.current.arrived.is_empty(), barrier.current.opened_at));
+        let called = open.into_iter().map(|(name, barrier)| job.gathering_at(name, barrier));
         let of_runtime = job.runtime_reports().map(|report| Gathering {
             arrived: report.arrived.first.clone(),
             missing: report.missing.first.clone(),
@@ -100,6 +100,13 @@ impl Job {
     fn open_barriers(&self) -> impl Iterator<Item = (&BarrierName, &Barrier)> {
         let open = self.barriers.open().iter();
         open.map(|name| (name, self.barriers.get(name).expect("open barriers are known")))
+    }
+
+    /// Since when somebody waits at a barrier.
+    fn waits_since(&self) -> Option<TimeMs> {
+        let open = self.open_barriers().take(WAITS_LOOKED_AT_MAX);
+        let waiting = open.filter(|(_, barrier)| !barrier.current.arrived.is_empty());
+        waiting.map(|(_, barrier)| barrier.current.opened_at).min()
     }
 
     fn report_of(&self, name: &BarrierName, barrier: &Barrier) -> Report {

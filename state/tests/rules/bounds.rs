@@ -1,17 +1,21 @@
 //! Nothing grows without end.
 
 use bytes::Bytes;
-use tripod_state::barrier::REGISTER_BARRIER;
+use tripod_state::barrier::{REGISTER_BARRIER, What};
 use tripod_state::ids::{
-    BarrierCounter, BarrierName, Incarnation, JobId, JobSlot, Sequence, SessionId, TaskId, TimeMs,
+    BarrierCounter, BarrierName, Incarnation, JobId, JobName, JobSlot, LogIndex, Sequence, SessionId, TaskId,
+    Term, TimeMs,
 };
 use tripod_state::job::Command as JobCommand;
 use tripod_state::limits::{
     ANSWER_BYTES_MAX, BARRIER_NAME_BYTES_MAX, DEVICES_BYTES_MAX, GROUPS_MAX, JOB_SLOTS_MAX, JOB_TASKS_MAX,
-    LISTED_ANYWAY, SESSION_WINDOW, SESSIONS_MAX, VALUE_BYTES_MAX,
+    LISTED_ANYWAY, SESSION_WINDOW, SESSIONS_MAX, VALUE_BYTES_MAX, WAITS_LOOKED_AT_MAX,
 };
 use tripod_state::runtime::BarrierId;
-use tripod_state::{Answer, Command, Fault, Scope, Stamp, barrier, job, kv, ray, runtime, session, task};
+use tripod_state::{
+    Answer, ApplyContext, Command, Envelope, Fault, Scope, Stamp, barrier, job, kv, ray, runtime, session,
+    task,
+};
 
 use crate::support::{Machine, SCOPE};
 
@@ -139,6 +143,61 @@ fn one_barrier_is_asked_about_without_a_look_at_the_others() {
     assert!(machine.arrive("b", 0, 1).is_ok());
     assert!(!is_open(&machine, 0) && !waits(&machine, now_ms + 1), "all have come");
     assert!(!machine.state.waits_since(JobId(9), TimeMs(u64::MAX)), "there is no such job");
+}
+
+/// Of many open places those are told at which somebody has waited longest. At one where everybody has gone nobody waits.
+#[test]
+fn places_are_told_from_the_oldest_on_and_those_where_nobody_waits_last() {
+    let mut machine = Machine::default();
+    machine.create("w", 2).expect("the name is free");
+    let register = |task, incarnation| {
+        let (task, incarnation, protocol) = (TaskId(task), Incarnation(incarnation), task::Protocol::Xla);
+        task::Command::Register { scope: SCOPE, task, incarnation, recoverable: true, protocol }
+    };
+    for task in 0..2 {
+        let _ = machine.task(register(task, 1));
+    }
+    for (now_ms, name, task) in [(1_500, "e", 0), (2_000, "z", 1), (3_000, "a", 1)] {
+        arrive_at(&mut machine, now_ms, name, task);
+    }
+    let places = |machine: &Machine, limit| -> Vec<String> {
+        let open = machine.state.gatherings(SCOPE, limit).expect("a job");
+        open.iter().map(|place| format!("{:?}", place.report.what)).collect()
+    };
+    let [e, z, a] = ["e", "z", "a"].map(|name| format!("{:?}", What::Called(BarrierName::from(name))));
+    assert_eq!(places(&machine, 10), [&e, &z, &a].map(Clone::clone));
+    assert_eq!(places(&machine, 1), [e.clone()]);
+    // It comes again, and what it waited for before is forgotten.
+    machine.task(register(0, 2)).expect("it may come again");
+    assert_eq!(places(&machine, 10), [z, a, e]);
+    let waits = |before| machine.state.waits_since(JobId(1), TimeMs(before));
+    assert!(!waits(1_600) && waits(2_001));
+    let name = JobName::from("w");
+    assert_eq!(machine.state.jobs_waiting(TimeMs(1_600)), (0, None));
+    assert_eq!(machine.state.jobs_waiting(TimeMs(2_001)), (1, Some(&name)));
+}
+
+#[test]
+fn of_a_job_with_many_open_barriers_some_are_looked_at() {
+    let mut machine = Machine::with_tasks(2);
+    arrive_at(&mut machine, 1_000, "z", 0);
+    assert_eq!(machine.state.jobs_waiting(TimeMs(1_001)).0, 1);
+    for number in 0..WAITS_LOOKED_AT_MAX {
+        arrive_at(&mut machine, 2_000, &format!("a{number:05}"), 0);
+    }
+    assert_eq!(machine.state.jobs_waiting(TimeMs(1_001)), (0, None));
+    assert!(!machine.state.waits_since(JobId(1), TimeMs(1_001)), "both say the same");
+}
+
+fn arrive_at(machine: &mut Machine, now_ms: u64, name: &str, task: i32) {
+    let (barrier, counter, task) = (name.to_owned(), BarrierCounter(0), TaskId(task));
+    let (scope, timeout_ms, tasks) = (SCOPE, 60_000, Vec::new());
+    let arrive = barrier::Command::Arrive { scope, barrier, counter, timeout_ms, tasks, task };
+    machine.index += 1;
+    let (index, now_ms) = (LogIndex(machine.index), TimeMs(now_ms));
+    let context = ApplyContext { index, term: Term(1), now_ms };
+    let envelope = Envelope { stamp: None, command: Command::Barrier(arrive) };
+    machine.state.apply(&context, envelope).reply.expect("it waits");
 }
 
 /// Two tasks could make each error cite the other's by opening the register barrier again and again.
