@@ -10,7 +10,7 @@ use tripod_sight as sight;
 use tripod_state::barrier::{Gathering, What};
 use tripod_state::ids::{JobId, NodeId, TimeMs};
 use tripod_state::task::{self, How, Standing};
-use tripod_state::{Scope, State};
+use tripod_state::{Scope, State, job};
 
 use crate::resolve;
 
@@ -44,6 +44,7 @@ pub(crate) fn of(state: &State, job: JobId, gathered: Gathered) -> Option<sight:
             heartbeat_timeout_ms: summary.spec.heartbeat_timeout_ms.0,
         },
         places: state.gatherings(scope, PLACES_MAX).ok()?.into_iter().map(place).collect(),
+        places_left_out: places_left_out(&summary),
         ages_told: ages.is_some(),
         ..sight::Facts::default()
     };
@@ -66,6 +67,11 @@ pub(crate) fn of(state: &State, job: JobId, gathered: Gathered) -> Option<sight:
     });
     facts.cluster = sight::Cluster { told_by: told_by.0, nodes: nodes.collect() };
     Some(facts)
+}
+
+/// Open barriers beyond those that are looked at.
+fn places_left_out(summary: &job::Summary) -> u64 {
+    u64::from(summary.barriers_open).saturating_sub(PLACES_MAX as u64)
 }
 
 fn of_task(state: &State, job: JobId, info: &task::Info, ages: &HeartbeatAges) -> sight::Task {

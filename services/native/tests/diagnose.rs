@@ -206,6 +206,17 @@ async fn how_long_somebody_waits_is_told_by_the_time_of_the_log() {
 }
 
 #[tokio::test]
+async fn places_that_were_not_looked_at_are_counted() {
+    let gang = Gang::of(2, 100_000).await;
+    gang.register_all(2).await;
+    let _waiting: Vec<_> = (0..34).map(|number| gang.arrive(&format!("b{number}"), 0)).collect();
+    let wait = || async { (gang.gateway.waiting_calls() == 34).then_some(()) };
+    until_async("all of them wait", wait).await;
+    let text = gang.is_well().await;
+    assert!(text.contains("\n  places   2 more, opened later, were not looked at"), "{text}");
+}
+
+#[tokio::test]
 async fn v4_two_places_that_wait_for_each_other_are_both_named() {
     let gang = Gang::of(4, 100_000).await;
     gang.register_all(4).await;

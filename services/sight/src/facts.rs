@@ -15,6 +15,8 @@ pub struct Facts {
     pub tasks: Vec<Task>,
     /// Where tasks wait for each other now.
     pub places: Vec<Place>,
+    /// How many more there are, opened later.
+    pub places_left_out: u64,
     pub calls: BTreeMap<i32, Calls>,
     /// Keys that somebody waits for.
     pub keys: BTreeMap<String, Key>,

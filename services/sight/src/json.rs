@@ -36,6 +36,7 @@ impl Diagnosis<'_> {
                 "silent": facts.cluster.nodes.iter().filter(|node| !matches!(node.said, Said::Word(_)))
                     .map(|node| node.node).collect::<Vec<_>>(),
             },
+            "places_left_out": facts.places_left_out,
             "calls_of_nobody": facts.of_nobody,
             "calls_not_entered": facts.not_entered,
             "next": next,

@@ -56,6 +56,10 @@ impl Diagnosis<'_> {
         if facts.memory.is_none() && !facts.ages_told {
             lines.push(labelled("beats", "the leader does not say when it heard the tasks"));
         }
+        if facts.places_left_out > 0 {
+            let text = format!("{} more, opened later, were not looked at", facts.places_left_out);
+            lines.push(labelled("places", &text));
+        }
         if facts.of_nobody > 0 {
             lines.push(labelled(
                 "calls",
