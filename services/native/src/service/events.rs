@@ -9,7 +9,7 @@ use tripod_proto::tripod::v1::events_server::Events;
 use tripod_proto::tripod::v1::{AsOf, ClusterEventsRequest, EventsResponse, JobEventsRequest};
 use tripod_state::State;
 use tripod_state::events::{Event, Listed};
-use tripod_state::ids::JobId;
+use tripod_state::ids::{JobId, LogIndex};
 use tripod_state::level::Rule;
 
 use crate::decode::events::{self as decode, Filter};
@@ -31,7 +31,7 @@ impl Service {
         Self { gateway }
     }
 
-    /// Looks at the state of this node. Only that of shared pointers is done while apply waits.
+    /// Looks at the state of this node, for a moment: apply waits.
     async fn look<T>(&self, look: impl FnOnce(&State) -> T) -> Result<T, Status> {
         self.gateway.read(Consistency::Local, look).await.map_err(|outage| status::of_outage(&outage))
     }
@@ -46,22 +46,24 @@ impl Service {
         }
     }
 
+    /// What `look` finds in a fork of the state: it goes through all events of a job or more, and apply does not wait for that.
     async fn answer(
         &self,
         why: Option<String>,
-        look: impl FnOnce(&State) -> Vec<Listed>,
+        look: impl FnOnce(&State) -> Vec<Listed> + Send + 'static,
     ) -> Result<EventsResponse, Status> {
-        let status = self.gateway.admin().status();
-        let seen = |state: &State| {
+        let node = self.gateway.admin().status().node;
+        let seen = move |index: LogIndex, state: &State| {
             let told = Rule::Events.holds_at(state.level());
-            (look(state), state.now_ms().0, told)
+            (look(state), index.0, state.now_ms().0, told)
         };
-        let (rings, now_ms, told) = self.look(seen).await?;
+        let seen = self.gateway.read_aside(Consistency::Local, seen).await;
+        let (rings, index, now_ms, told) = seen.map_err(|outage| status::of_outage(&outage))?;
         let last = rings.iter().map(|listed| listed.kept.last).max().unwrap_or_default();
         let (from_memory, why) = (why.is_some(), why.unwrap_or_default());
         Ok(EventsResponse {
             position: Some(encode::position(last)),
-            as_of: Some(AsOf { node_id: status.node.0, index: status.applied.0, now_ms, why }),
+            as_of: Some(AsOf { node_id: node.0, index, now_ms, why }),
             from_memory,
             told,
             ..encode::answer(rings)
@@ -100,7 +102,8 @@ impl Events for Service {
         let unknown = || status::of_fault(&resolve::unknown(name));
         let job = found.ok_or_else(unknown)?;
         self.wait(job, &filter, decode::wait(wait_ms)).await?;
-        let look = |state: &State| state.events_of(job, |event| filter.wants(event)).into_iter().collect();
+        let look =
+            move |state: &State| state.events_of(job, |event| filter.wants(event)).into_iter().collect();
         let answer = self.answer(why, look).await?;
         // A caller may ask about the job that it names only, whatever id it sends beside.
         if answer.rings.is_empty() || answer.rings.iter().any(|ring| ring.job != name) {
@@ -115,7 +118,7 @@ impl Events for Service {
     ) -> Result<Response<EventsResponse>, Status> {
         let filter = Filter { milestones_only: true, ..decode::filter(request.into_inner().filter)? };
         let why = self.catch_up().await;
-        let look = |state: &State| {
+        let look = move |state: &State| {
             let wanted = |event: &Event| filter.wants(event);
             let of_cluster = std::iter::once(state.cluster_rings(wanted));
             let jobs = state.jobs_with_events().into_iter();
