@@ -193,9 +193,14 @@ fn disk(facts: &Facts) -> Option<Finding> {
     })
 }
 
+/// Only of the node by whose state the job is judged, and of the leader, for which all writes wait: what another one lags
+/// behind delays its own clients, and is no reason to say nothing of the job.
 fn backlog(facts: &Facts) -> Option<Finding> {
+    let matters =
+        |node: &Node, word: &NodeWord| node.node == facts.cluster.told_by || word.leader == Some(node.node);
     let behind = |word: &NodeWord| word.committed.saturating_sub(word.applied);
-    let (node, word) = facts.cluster.words().find(|(_, word)| behind(word) > BACKLOG_ENTRIES)?;
+    let (node, word) =
+        facts.cluster.words().find(|(node, word)| matters(node, word) && behind(word) > BACKLOG_ENTRIES)?;
     Some(Finding {
         code: Code::ApplyBacklog,
         place: Where::Coordinator,
