@@ -47,7 +47,7 @@ fn ended(facts: &Facts) -> Option<Finding> {
     Some(Finding {
         code: Code::Ended,
         place,
-        sure: Sure::Certain,
+        sure: by_one_clock(facts, &all),
         text: format!("the process of task {first} {how}{more}"),
         since_ago_ms: end.map(|end| facts.now_ms.saturating_sub(end.at_ms)),
         tasks: named,
@@ -58,6 +58,14 @@ fn ended(facts: &Facts) -> Option<Finding> {
             facts.job.name
         )],
     })
+}
+
+/// When a process ended is told by its host, so of those of several hosts nobody knows which one was the first.
+fn by_one_clock(facts: &Facts, ended: &[i32]) -> Sure {
+    let mut hosts = ended.iter().map(|task| facts.task(*task).map_or("", |task| task.host.as_str()));
+    let first = hosts.next().unwrap_or_default();
+    let is_one = !first.is_empty() && hosts.all(|host| host == first);
+    if ended.len() == 1 || is_one { Sure::Certain } else { Sure::Likely }
 }
 
 fn line(facts: &Facts, number: i32) -> String {
