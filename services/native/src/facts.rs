@@ -18,6 +18,8 @@ use crate::resolve;
 const PLACES_MAX: usize = 32;
 /// Keys that somebody waits for, of which it is looked up whether they are there.
 const KEYS_MAX: usize = 256;
+/// How the name of a barrier or a key begins of which only the end is kept.
+const CUT: &str = "...";
 /// Keys beside one that are counted.
 const SIBLINGS_MAX: usize = 64;
 
@@ -164,7 +166,9 @@ fn call(shown: &ShownCall, node: NodeId) -> sight::Call {
 fn keys(state: &State, scope: Scope, calls: &BTreeMap<i32, sight::Calls>) -> BTreeMap<String, sight::Key> {
     let mut keys = BTreeMap::new();
     let open = calls.values().flat_map(|calls| &calls.open);
-    for call in open.filter(|call| call.kind == sight::CallKind::Key) {
+    // Of a long name only its end is known, which is another key's name.
+    let is_whole = |call: &&sight::Call| !call.subject.starts_with(CUT);
+    for call in open.filter(|call| call.kind == sight::CallKind::Key).filter(is_whole) {
         if keys.len() >= KEYS_MAX {
             break;
         }

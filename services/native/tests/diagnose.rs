@@ -217,6 +217,24 @@ async fn places_that_were_not_looked_at_are_counted() {
 }
 
 #[tokio::test]
+async fn of_a_key_with_a_long_name_nothing_is_said_but_its_end() {
+    let gang = Gang::of(2, 100_000).await;
+    gang.register_all(2).await;
+    let _waits = gang.arrive("sync_7", 0);
+    let _gets = gang.get(&format!("{}/shard/2", "x".repeat(200)), 1);
+    let (json, text) = gang.found("T7104").await;
+    assert_eq!(
+        (&json["verdict"]["tasks"], &json["verdict"]["sure"]),
+        (&serde_json::json!([1]), &"likely".into())
+    );
+    assert!(
+        text.contains("xxx/shard/2\" for ") && text.contains("what is beside it was not looked up"),
+        "{text}"
+    );
+    assert!(!text.contains("nobody wrote it"), "{text}");
+}
+
+#[tokio::test]
 async fn v4_two_places_that_wait_for_each_other_are_both_named() {
     let gang = Gang::of(4, 100_000).await;
     gang.register_all(4).await;

@@ -18,7 +18,7 @@ pub struct Facts {
     /// How many more there are, opened later.
     pub places_left_out: u64,
     pub calls: BTreeMap<i32, Calls>,
-    /// Keys that somebody waits for.
+    /// Keys that somebody waits for, as far as they were looked up.
     pub keys: BTreeMap<String, Key>,
     /// Open calls of the job of which nobody knows whose they are, and those that no node had room to enter.
     pub of_nobody: u64,

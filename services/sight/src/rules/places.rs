@@ -280,12 +280,16 @@ fn waits_for_key(facts: &Facts, key: &str, who: Vec<i32>, place: Option<&Place>)
     let call =
         |task: i32| facts.open(task).iter().find(|call| call.kind == CallKind::Key && call.subject == key);
     let since = who.iter().filter_map(|task| call(*task)).map(|call| call.since_ago_ms).max();
-    let siblings = facts.keys.get(key).map_or(0, |key| key.siblings);
+    let siblings = facts.keys.get(key).map(|key| key.siblings);
     let beside = match siblings {
-        0 => "nobody wrote it, nor any key beside it".to_owned(),
-        1 => "nobody wrote it; 1 key beside it exists".to_owned(),
-        siblings => format!("nobody wrote it; {siblings} keys beside it exist"),
+        None => "what is beside it was not looked up".to_owned(),
+        Some(0) => "nobody wrote it, nor any key beside it".to_owned(),
+        Some(1) => "nobody wrote it; 1 key beside it exists".to_owned(),
+        Some(siblings) => format!("nobody wrote it; {siblings} keys beside it exist"),
     };
+    // Of a key that was not looked up only the waiting call says that it is not there, and that for its own node.
+    let is_known = siblings.is_some();
+    let absent = if is_known { ", which is not there" } else { "" };
     let line = |task: &i32| {
         let since = call(*task).map_or(0, |call| call.since_ago_ms);
         (
@@ -300,8 +304,8 @@ fn waits_for_key(facts: &Facts, key: &str, who: Vec<i32>, place: Option<&Place>)
     Finding {
         code: Code::WaitsForKey,
         place: Where::Program,
-        sure: if place.is_some() { Sure::Certain } else { Sure::Likely },
-        text: format!("{} {verb} for the key \"{}\", which is not there{others}", tasks(&who), plain(key)),
+        sure: if place.is_some() && is_known { Sure::Certain } else { Sure::Likely },
+        text: format!("{} {verb} for the key \"{}\"{absent}{others}", tasks(&who), plain(key)),
         since_ago_ms: since,
         parties: Vec::new(),
         lines: who.iter().take(LINES_MAX).map(line).chain(place.map(waiting)).collect(),
@@ -320,9 +324,12 @@ fn alone_at_keys(facts: &Facts, told: &Blamed<'_>) -> Vec<Finding> {
     for (task, calls) in &facts.calls {
         let waits = calls.open.iter().filter(|call| call.kind == CallKind::Key);
         let long = waits.filter(|call| call.since_ago_ms > facts.patience.busy_ms);
-        let absent = long.filter(|call| facts.keys.get(&call.subject).is_some_and(|key| !key.exists));
+        let absent = long.filter(|call| facts.keys.get(&call.subject).is_none_or(|key| !key.exists));
         for call in absent.filter(|call| !told.contains_key(&(0, call.subject.clone()))) {
-            by_key.entry(&call.subject).or_default().push(*task);
+            let who = by_key.entry(&call.subject).or_default();
+            if who.last() != Some(task) {
+                who.push(*task);
+            }
         }
     }
     by_key.into_iter().map(|(key, who)| waits_for_key(facts, key, who, None)).collect()
