@@ -113,19 +113,31 @@ fn longest_first(facts: &Facts) -> Vec<&Place> {
     places
 }
 
-/// Places of which each waits for a task that waits at the other one, for long enough at both.
+/// Places of which each waits for a task that waits at the other one, for long enough at both. Of several that wait for each
+/// other each is told with the largest one only: so many groups are so many findings, less one.
 fn pairs(facts: &Facts) -> Vec<(&Place, &Place)> {
     let long = |place: &&&Place| facts.waited_ms(place) > facts.patience.wait_ms;
     let places = longest_first(facts);
-    let places: Vec<&Place> = places.iter().filter(long).copied().collect();
+    let mut places: Vec<&Place> = places.iter().filter(long).copied().collect();
+    // The one where somebody has waited longest, of two that are as large.
+    places.sort_by_key(|place| std::cmp::Reverse(place.arrived_count));
     let waits_for =
         |one: &Place, other: &Place| one.missing.iter().any(|task| other.arrived.binary_search(task).is_ok());
     let mut pairs = Vec::new();
-    for (at, one) in places.iter().enumerate() {
-        let crossing = places[at + 1..].iter().filter(|other| waits_for(one, other) && waits_for(other, one));
-        pairs.extend(crossing.map(|other| (*one, *other)));
+    while !places.is_empty() {
+        let largest = places.remove(0);
+        let (crossing, rest): (Vec<&Place>, Vec<&Place>) =
+            places.into_iter().partition(|other| waits_for(largest, other) && waits_for(other, largest));
+        pairs.extend(crossing.into_iter().map(|other| (largest, other)));
+        places = rest;
     }
     pairs
+}
+
+/// A program with threads in several calls may yet come by another one.
+fn calls_in_threads(facts: &Facts, places: [&Place; 2]) -> bool {
+    let mut arrived = places.into_iter().flat_map(|place| &place.arrived);
+    arrived.any(|task| facts.open(*task).len() > 1)
 }
 
 /// The smaller party is named; of two that are as large neither.
@@ -147,7 +159,7 @@ fn elsewhere(facts: &Facts, one: &Place, other: &Place) -> Finding {
     Finding {
         code: Code::Elsewhere,
         place: Where::Program,
-        sure: Sure::Certain,
+        sure: if calls_in_threads(facts, [large, small]) { Sure::Likely } else { Sure::Certain },
         text: format!(
             "{} {noun} at {there}, {} at {at}: they will never meet",
             small.arrived_count, large.arrived_count
