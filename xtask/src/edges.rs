@@ -47,6 +47,7 @@ const OWN: &[(&str, &str)] = &[
     ("tripod-mars", "tripod-tile"),
     ("tripod-mindspore", "tripod-mindspore-wire"),
     ("tripod-native", "tripod-sight"),
+    ("tripod-web", "tripod-sight"),
 ];
 
 /// Who depends on front ends, because it composes nodes of them.

@@ -61,6 +61,7 @@ pub(crate) fn status(status: &Status, jobs: &[Summary], announced: &Members) -> 
         insecure: false,
         jobs_waiting: 0,
         waiting_job: String::new(),
+        change_under_way: false,
         forming: status
             .forming
             .as_ref()

@@ -67,7 +67,11 @@ pub(crate) fn of(state: &State, job: JobId, gathered: Gathered) -> Option<sight:
         let voter = members.iter().any(|member| member.node == id && member.voter);
         sight::Node { node: id.0, voter, said: said_of(said) }
     });
-    facts.cluster = sight::Cluster { told_by: told_by.0, nodes: nodes.collect() };
+    facts.cluster = sight::Cluster {
+        told_by: told_by.0,
+        nodes: nodes.collect(),
+        is_changing: state.registry().open().is_some(),
+    };
     Some(facts)
 }
 

@@ -219,6 +219,8 @@ pub struct Cluster {
     /// The node that has asked the others.
     pub told_by: u64,
     pub nodes: Vec<Node>,
+    /// A change of them is under way.
+    pub is_changing: bool,
 }
 
 /// A member, and what it says.

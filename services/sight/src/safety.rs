@@ -27,13 +27,14 @@ pub struct Safety {
     pub why: String,
 }
 
-/// Judges those members. `led`: somebody leads.
+/// Judges those members. `led`: somebody leads. `is_changing`: a change of them is under way.
 #[must_use]
-pub fn safety(members: &[Member], led: bool) -> Safety {
+pub fn safety(members: &[Member], led: bool, is_changing: bool) -> Safety {
     let voters: Vec<&Member> = members.iter().filter(|member| member.voter).collect();
     let needed = voters.len() / 2 + 1;
     let lags = |member: &Member| member.lag_entries.is_some_and(|lag| lag > LAG_ENTRIES);
-    let well = voters.iter().filter(|member| member.answers && !member.cut).count();
+    // One that is far behind could not take part in a quorum at once.
+    let well = voters.iter().filter(|member| member.answers && !member.cut && !lags(member)).count();
     let tolerance = well.saturating_sub(needed);
     let trouble = |member: &&Member| {
         let node = member.node;
@@ -46,10 +47,14 @@ pub fn safety(members: &[Member], led: bool) -> Safety {
             Some(format!("node {node} lags {lag} entries"))
         }
     };
-    let why = if led {
-        voters.iter().filter(|member| !member.leaving).find_map(trouble)
-    } else {
+    let why = if !led {
         Some("nobody leads".to_owned())
+    } else if voters.is_empty() {
+        Some("no voter is known".to_owned())
+    } else if is_changing {
+        Some("a change is under way".to_owned())
+    } else {
+        voters.iter().filter(|member| !member.leaving).find_map(trouble)
     };
     Safety { tolerance, change_safe: why.is_none(), why: why.unwrap_or_default() }
 }
@@ -74,7 +79,7 @@ mod tests {
     #[test]
     fn a_change_is_safe_only_while_every_voter_is_well() {
         let three = |third| [WELL, Member { node: 2, ..WELL }, Member { node: 3, ..third }];
-        let line = |third, led| safety(&three(third), led).line();
+        let line = |third, led| safety(&three(third), led, false).line();
         assert_eq!(line(WELL, true), "tolerance 1 node   change of members: safe");
         let down = Member { answers: false, ..WELL };
         assert_eq!(
@@ -90,13 +95,26 @@ mod tests {
         let behind = Member { lag_entries: Some(81_000), ..WELL };
         assert_eq!(
             line(behind, true),
-            "tolerance 1 node   change of members: NOT safe: node 3 lags 81000 entries"
+            "tolerance 0 nodes   change of members: NOT safe: node 3 lags 81000 entries"
         );
         let cut = Member { cut: true, ..WELL };
-        assert_eq!(safety(&three(cut), true).tolerance, 0);
+        assert_eq!(safety(&three(cut), true, false).tolerance, 0);
         assert_eq!(line(WELL, false), "tolerance 1 node   change of members: NOT safe: nobody leads");
         let learner = Member { voter: false, answers: false, ..WELL };
-        assert!(safety(&three(learner), true).change_safe, "a learner votes for nothing");
-        assert!(safety(&[WELL], true).change_safe, "one node can get others");
+        assert!(safety(&three(learner), true, false).change_safe, "a learner votes for nothing");
+        assert!(safety(&[WELL], true, false).change_safe, "one node can get others");
+        assert!(!safety(&[], true, false).change_safe, "nobody knows");
+        assert_eq!(
+            safety(&three(WELL), true, true).line(),
+            "tolerance 1 node   change of members: NOT safe: a change is under way"
+        );
+    }
+
+    #[test]
+    fn every_voter_that_is_not_well_is_one_that_may_not_fail_any_more() {
+        let down = Member { answers: false, ..WELL };
+        let told = |members: &[Member]| safety(members, true, false).tolerance;
+        assert_eq!((told(&[WELL; 5]), told(&[WELL; 3]), told(&[WELL; 2]), told(&[WELL])), (2, 1, 0, 0));
+        assert_eq!((told(&[WELL, WELL, WELL, WELL, down]), told(&[WELL, down, down])), (1, 0));
     }
 }

@@ -23,7 +23,7 @@ fn cluster(down: Option<u64>, leader: u64) -> Cluster {
         let said = if Some(node) == down { Said::PortRefuses } else { Said::Word(word) };
         Node { node, voter: true, said }
     };
-    Cluster { told_by: leader, nodes: (1..=3).map(node).collect() }
+    Cluster { told_by: leader, nodes: (1..=3).map(node).collect(), is_changing: false }
 }
 
 fn call(kind: CallKind, subject: &str, since_ago_ms: u64, ended: Option<(Outcome, u64)>) -> Call {
@@ -135,7 +135,7 @@ prop_compose! {
             now_ms: NOW_MS,
             places: places.iter().map(place).collect(),
             tasks,
-            cluster: Cluster { told_by: 1, nodes: (1_u64..).zip(&said).map(node).collect() },
+            cluster: Cluster { told_by: 1, nodes: (1_u64..).zip(&said).map(node).collect(), is_changing: false },
             memory: has_memory.then(Memory::default),
             ..Facts::default()
         };

@@ -53,6 +53,11 @@ fn agents_stand_on_the_port_alone() {
     refused("tripod-ray", "tripod-mindspore-wire", None);
     allowed("tripod-mars", "tripod-tile", None);
     refused("tripod-ray", "tripod-tile", None);
+    // Figures and findings judge by one function whether members can be changed.
+    for package in ["tripod-native", "tripod-web"] {
+        allowed(package, "tripod-sight", None);
+    }
+    refused("tripod-gateway", "tripod-sight", None);
 }
 
 #[test]

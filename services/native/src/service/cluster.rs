@@ -64,14 +64,16 @@ impl Cluster for Service {
         let before = TimeMs(self.gateway.log_time().await.0.saturating_sub(WAITING_MS));
         let look = |state: &State| {
             let (count, longest) = state.jobs_waiting(before);
-            (state.jobs(), state.members(), (count, longest.map(ToString::to_string)))
+            let waiting = (count, longest.map(ToString::to_string));
+            (state.jobs(), state.members(), waiting, state.registry().open().is_some())
         };
-        let (jobs, addresses, waiting) = self.local(look).await?;
+        let (jobs, addresses, waiting, is_changing) = self.local(look).await?;
         let mut response = encode::status(&self.gateway.admin().status(), &jobs, &addresses);
         encode::job_ports(&mut response, &self.job_ports.borrow(), &jobs);
         encode::measured::add(&mut response, &self.gateway.admin().measures(), self.gateway.held_calls());
         response.backups = self.backups.borrow().as_ref().map(Backups::message);
         (response.jobs_waiting, response.waiting_job) = (waiting.0, waiting.1.unwrap_or_default());
+        response.change_under_way = is_changing;
         response.waiting_calls = self.gateway.waiting_calls();
         response.authorise = self.authorise.word().to_owned();
         response.insecure = self.gateway.is_insecure();

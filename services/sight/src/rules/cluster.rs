@@ -51,7 +51,7 @@ pub(super) fn safety_of(facts: &Facts) -> Safety {
         })
         .collect();
     let is_led = cluster.leader().is_some();
-    let mut judged = safety(&members, is_led || facts.memory.is_none());
+    let mut judged = safety(&members, is_led || facts.memory.is_none(), cluster.is_changing);
     if is_led && facts.memory.is_some() && judged.change_safe {
         (judged.change_safe, judged.why) = (false, "no read came back in time".to_owned());
     }

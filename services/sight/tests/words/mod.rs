@@ -10,7 +10,7 @@
 //! node N [learner] leads|follows L [contact AGO|none] [p99 US] [flush MS] [held N] [behind N] [heard N:AGO,...]
 //! node N refuses-connections|silent|unreachable|says-no
 //! memory AGO INDEX [why TEXT_WITH_LINES]
-//! told-by N | nobody N | not-entered N | no-ages | places-left-out N
+//! told-by N | nobody N | not-entered N | no-ages | places-left-out N | changing
 //! ```
 
 use tripod_sight::{
@@ -61,6 +61,7 @@ pub(crate) fn facts(text: &str) -> Facts {
             }
             "told-by" => facts.cluster.told_by = words[1].parse().expect("a number"),
             "places-left-out" => facts.places_left_out = words[1].parse().expect("a number"),
+            "changing" => facts.cluster.is_changing = true,
             "nobody" => facts.of_nobody = words[1].parse().expect("a number"),
             "not-entered" => facts.not_entered = words[1].parse().expect("a number"),
             "no-ages" => facts.ages_told = false,

@@ -7,9 +7,7 @@ use std::time::Duration;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 use tripod_gate::Tally;
-use tripod_gateway::{
-    BeatCounts, GangCounts, LeaderClock, Measures, Role, StateLimits, Status, Tolerance, TurnCounts,
-};
+use tripod_gateway::{BeatCounts, GangCounts, LeaderClock, Measures, Role, StateLimits, Status, TurnCounts};
 use tripod_local::Connections;
 use tripod_port::{Budget, CallCount, CallOutcome, StreamTally};
 use tripod_tls::{Outcome, Port, Tls};
@@ -18,6 +16,7 @@ use super::catalogue as all;
 use super::census::Census;
 use super::page::Page;
 use super::process::Process;
+use super::safety;
 
 /// The labels of calls that are no RPC.
 const OTHER: &str = "other";
@@ -92,9 +91,9 @@ impl Figures {
         page.gauge(&all::VOTERS, voters as u64)?;
         page.gauge(&all::LEARNERS, (status.members.len() - voters) as u64)?;
         page.gauge(&all::CHANGE, u64::from(self.census.change_under_way))?;
-        if let Some(tolerance) = Tolerance::known_by(status, &self.measures, self.census.change_under_way) {
-            page.gauge(&all::TOLERANCE, tolerance.failures as u64)?;
-            page.gauge(&all::CHANGE_SAFE, u64::from(tolerance.change_safe))?;
+        if let Some(safety) = safety::known_by(status, &self.measures, self.census.change_under_way) {
+            page.gauge(&all::TOLERANCE, safety.tolerance as u64)?;
+            page.gauge(&all::CHANGE_SAFE, u64::from(safety.change_safe))?;
         }
         Ok(())
     }

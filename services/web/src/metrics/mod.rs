@@ -12,12 +12,14 @@
 //! | `page` | how they are written |
 //! | `snapshots_seen` | when the newest snapshot was made |
 //! | `process` | what the system tells of this process |
+//! | `safety` | how many voters may be lost, and whether their members can be changed |
 
 mod catalogue;
 mod census;
 mod figures;
 mod page;
 mod process;
+mod safety;
 mod snapshots_seen;
 
 use std::sync::Arc;

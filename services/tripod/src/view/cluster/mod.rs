@@ -57,6 +57,9 @@ pub(crate) struct ClusterView {
     /// What is said of these.
     #[serde(skip)]
     lines: Vec<String>,
+    /// A change of members is under way.
+    #[serde(skip)]
+    is_changing: bool,
     /// Where the log begins; rows are shown without it.
     #[serde(skip)]
     base: u64,
@@ -86,7 +89,8 @@ impl ClusterView {
         if leader.is_none() && forming.is_empty() {
             nodes.iter_mut().filter(|node| node.state == "ok").for_each(|node| node.state = "no-leader");
         }
-        let safety = safety::of(&nodes, leader.is_some(), None);
+        let is_changing = safety::is_changing(&told);
+        let safety = safety::of(&nodes, (leader.is_some(), is_changing), None);
         let waiting = safety::jobs_line(&told);
         let is_there = quorum.voters > 0 && forming.is_empty();
         let mut lines: Vec<String> = is_there.then(|| safety.line()).into_iter().collect();
@@ -105,6 +109,7 @@ impl ClusterView {
             waiting_job: waiting.map(|(_, job, _)| job),
             troubles: Vec::new(),
             lines,
+            is_changing,
             base: indexes::base(&told),
         };
         view.troubles = trouble::find(&mut view);
@@ -148,7 +153,7 @@ impl ClusterView {
 
     /// How many nodes may be lost, and whether a change of members is safe now that takes out the node `leaving`.
     pub(crate) fn safety_line(&self, leaving: Option<u64>) -> String {
-        safety::of(&self.nodes, self.leader.is_some(), leaving).line()
+        safety::of(&self.nodes, (self.leader.is_some(), self.is_changing), leaving).line()
     }
 
     fn below_the_table(&self) -> Vec<String> {

@@ -5,8 +5,9 @@ use tripod_sight::{Member, Safety, safety};
 
 use super::node::NodeView;
 
-/// Of those nodes. `led`: somebody leads. `leaving`: the node that a change would take out.
-pub(super) fn of(nodes: &[NodeView], led: bool, leaving: Option<u64>) -> Safety {
+/// Of those nodes. `led`: somebody leads. `is_changing`: a change is under way. `leaving`: the node that a change would take
+/// out.
+pub(super) fn of(nodes: &[NodeView], (led, is_changing): (bool, bool), leaving: Option<u64>) -> Safety {
     let members = nodes.iter().filter_map(|node| {
         Some(Member {
             node: node.id()?,
@@ -18,7 +19,13 @@ pub(super) fn of(nodes: &[NodeView], led: bool, leaving: Option<u64>) -> Safety 
             leaving: leaving == node.id(),
         })
     });
-    safety(&members.collect::<Vec<_>>(), led)
+    safety(&members.collect::<Vec<_>>(), led, is_changing)
+}
+
+/// Whether a change of members is under way, as the node knows that is furthest.
+pub(super) fn is_changing(told: &[&wire::StatusResponse]) -> bool {
+    let status = told.iter().max_by_key(|status| (status.term, status.applied_index));
+    status.is_some_and(|status| status.change_under_way)
 }
 
 /// Which jobs have tasks that wait for somebody, as the node knows that is furthest.

@@ -307,6 +307,16 @@ jobs 0  keys 0  calls that wait on node 3: 0"
 }
 
 #[test]
+fn while_members_change_no_other_change_is_safe() {
+    let mut leader = alive(3, 7, 3);
+    leader.status.as_mut().expect("told").change_under_way = true;
+    let view = ClusterView::of(&[alive(1, 7, 3), alive(2, 7, 3), leader], false);
+    let line = "tolerance 1 node   change of members: NOT safe: a change is under way";
+    assert!(view.render().lines().any(|shown| shown == line), "{}", view.render());
+    assert_eq!(view.safety_line(Some(1)), line);
+}
+
+#[test]
 fn a_dead_node_is_told_of_by_the_leader_with_age_and_the_next_command() {
     let leader = measured(alive(3, 7, 3), |status, _| {
         status.committed_index = 9_043;
