@@ -160,7 +160,8 @@ impl What {
         Self::KINDS[self.number()]
     }
 
-    /// Whether it explains an end or a change, so that traffic must not push it out.
+    /// Whether it explains an end or a change, so that traffic must not push it out. What a job can do all day is none: tasks of
+    /// its scheduler fail, and a program may write its progress as a note.
     #[must_use]
     pub fn is_milestone(&self) -> bool {
         !matches!(
@@ -170,6 +171,8 @@ impl What {
                 | Self::Left
                 | Self::BarrierOpened { .. }
                 | Self::BarrierPassed { .. }
+                | Self::JobNoted { .. }
+                | Self::SchedulerTaskFailed { .. }
                 | Self::ObjectRebuilt { .. }
         )
     }
@@ -325,5 +328,13 @@ mod tests {
         };
         assert!(passed("a").takes(&passed("a")) && !passed("a").takes(&passed("b")));
         assert!(!What::JobDeleted.takes(&What::JobDeleted));
+    }
+
+    #[test]
+    fn what_can_go_on_all_day_is_no_milestone() {
+        let failed = What::SchedulerTaskFailed { function: "f".into(), text: "no".into() };
+        let lost = What::WorkerLost { worker: "w".into(), text: "gone".into() };
+        assert!(!failed.is_milestone() && lost.is_milestone());
+        assert!(!What::JobNoted { note: "step 7".into() }.is_milestone() && What::JobDeleted.is_milestone());
     }
 }

@@ -53,7 +53,9 @@ impl State {
         let Some(id) = self.jobs.named(name) else {
             return Err(Fault::JobUnknown { name: Some(JobName::from(spec::shown(name).as_str())) });
         };
-        self.job_event(context, id, What::JobNoted { note: events::text(&note) });
+        if self.job_note(id).unwrap_or_default() != note {
+            self.job_event(context, id, What::JobNoted { note: events::text(&note) });
+        }
         if note.is_empty() {
             self.notes.remove(&id);
         } else {

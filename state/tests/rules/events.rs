@@ -151,6 +151,28 @@ fn losses_of_a_job_that_goes_on_push_no_cause_out() {
     assert!(text.contains("task 1 "), "{text}");
 }
 
+/// A program may write its progress as a note, all day.
+#[test]
+fn a_note_is_told_when_it_changes_and_pushes_no_milestone_out() {
+    let mut log = Log::at_level_11();
+    let scope = log.create("train", 1);
+    let note = |log: &mut Log, note: String| {
+        log.now += 2_000;
+        log.apply(Command::Job(job::Command::Note { name: "train".into(), note })).unwrap();
+    };
+    for text in ["step 1", "step 1", "", ""] {
+        note(&mut log, text.to_owned());
+    }
+    assert_eq!(kinds(&log.events(scope.job)), ["job-created", "job-noted", "job-noted"]);
+    for step in 0..1_000 {
+        note(&mut log, format!("step {step} {}", "x".repeat(200)));
+    }
+    let listed = log.events(scope.job);
+    assert_eq!(kinds(&listed)[..2], ["job-created", "job-noted"]);
+    assert!(listed.kept.dropped > 0);
+    log.check();
+}
+
 /// V18: many tasks in the worst order, and many barriers.
 #[test]
 fn v18_a_ring_is_bounded_milestones_are_whole_and_what_was_dropped_is_counted() {
