@@ -10,7 +10,7 @@ use tripod_sight as sight;
 use tripod_state::barrier::{Gathering, What};
 use tripod_state::ids::{JobId, NodeId, TimeMs};
 use tripod_state::task::{self, How, Standing};
-use tripod_state::{Scope, State, job};
+use tripod_state::{Fault, Scope, State, job};
 
 use crate::resolve;
 
@@ -18,6 +18,8 @@ use crate::resolve;
 const PLACES_MAX: usize = 32;
 /// Keys that somebody waits for, of which it is looked up whether they are there.
 const KEYS_MAX: usize = 256;
+/// Bytes of a task's error that are told: every task of a large job may have one.
+const ERROR_BYTES_MAX: usize = 256;
 /// How the name of a barrier or a key begins of which only the end is kept.
 const CUT: &str = "...";
 /// Keys beside one that are counted.
@@ -106,11 +108,14 @@ fn of_task(state: &State, job: JobId, info: &task::Info, ages: &HeartbeatAges) -
             .map_or(0, |silence| silence.tolerated_ms.0),
         beat_age_ms: heard.map(|(_, age)| age.0),
         end,
-        error: info
-            .error
-            .as_ref()
-            .map(|fault| sight::TaskError { text: fault.text(), is_own: !fault.comes_of_others() }),
+        error: info.error.as_ref().map(error),
     }
+}
+
+fn error(fault: &Fault) -> sight::TaskError {
+    let mut text = fault.text();
+    text.truncate(text.floor_char_boundary(ERROR_BYTES_MAX));
+    sight::TaskError { text, is_own: !fault.comes_of_others() }
 }
 
 fn place(gathering: Gathering) -> sight::Place {
