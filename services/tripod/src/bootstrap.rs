@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, chown};
+use std::os::unix::fs::{MetadataExt as _, fchown};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -144,13 +144,18 @@ impl Place {
         serde_json::from_slice(&bytes).map(Some).map_err(io::Error::from)
     }
 
-    /// A file that is there whole or not at all, for the node's user also if root writes it.
+    /// A file that is there whole or not at all, for the node's user also if root writes it. The directory is that user's: what
+    /// lies there under the name of the unfinished file may be a link to anything, and root writes to no file that it has not made.
     fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let (path, temporary) = (self.data.join(name), self.data.join(format!("{name}.tmp")));
-        let mut file = files::create(&temporary)?;
+        match fs::remove_file(&temporary) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        let mut file = files::options().write(true).create_new(true).open(&temporary)?;
         let owner = fs::metadata(&self.data)?;
         if file.metadata()?.uid() != owner.uid() {
-            chown(&temporary, Some(owner.uid()), Some(owner.gid()))?;
+            fchown(&file, Some(owner.uid()), Some(owner.gid()))?;
         }
         file.write_all(bytes)?;
         file.sync_all()?;
@@ -199,6 +204,28 @@ mod tests {
         fs::write(&elsewhere, serde_json::to_vec(&asked()).expect("JSON")).expect("written");
         std::os::unix::fs::symlink(&elsewhere, place.asked_file()).expect("linked");
         assert!(place.asked().is_err(), "a link is not followed");
+    }
+
+    #[test]
+    fn what_a_link_in_the_place_of_an_unfinished_file_leads_to_stays_as_it_was() {
+        let data = tempfile::tempdir().expect("a directory");
+        let elsewhere = data.path().join("elsewhere");
+        fs::write(&elsewhere, "of root").expect("written");
+        fs::set_permissions(&elsewhere, Permissions::from_mode(0o644)).expect("set");
+        for name in [ASKED, ANSWERED] {
+            std::os::unix::fs::symlink(&elsewhere, data.path().join(format!("{name}.tmp"))).expect("linked");
+        }
+        let place = Place::of(data.path());
+        place.ask(&asked()).expect("asked");
+        assert!(place.asked().expect("readable").is_some(), "it is a file of its own");
+        let answered = Answered { id: TokenId(7).to_string(), expires_ms: Some(9), refused: String::new() };
+        place.answer(&answered).expect("answered");
+        assert_eq!(place.take_answer().expect("readable"), Some(answered));
+        assert_eq!(fs::read_to_string(&elsewhere).expect("readable"), "of root");
+        assert_eq!(fs::metadata(&elsewhere).expect("it is there").mode() & 0o777, 0o644);
+        // One that was left behind by a process that was killed is no obstacle.
+        fs::write(data.path().join(format!("{ASKED}.tmp")), "half").expect("written");
+        place.ask(&asked()).expect("asked");
     }
 
     #[test]
