@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use http::Extensions;
 use tonic::{Code, Response, Status};
-use tripod_audit::{Auditor, How, Outcome, Record};
+use tripod_audit::{Auditor, How, Outcome, Record, kind_of};
 use tripod_port::CallContext;
 use tripod_token::Maker;
 
@@ -21,7 +21,7 @@ pub(crate) fn call(extensions: &Extensions, rpc: &str) -> Record {
         (None, None) => How::Nothing,
     };
     let who = maker.or(proved).unwrap_or_default();
-    let kind = who.split('/').next().unwrap_or_default().into();
+    let kind = kind_of(&who).into();
     let from =
         CallContext::address(extensions).0.map_or_else(|| "this machine".to_owned(), |from| from.to_string());
     let rpc = format!("/tripod.v1.{rpc}").as_str().into();
