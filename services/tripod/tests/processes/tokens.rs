@@ -65,6 +65,11 @@ fn the_first_token_is_made_on_a_nodes_machine_and_makes_others() {
     check("auth token list", &list);
     let tokens = list["tokens"].as_array().expect("a list");
     assert_eq!(tokens.len(), 3);
+    let of_agent = tokens.iter().find(|token| token["id"] == id).expect("it is listed");
+    assert_eq!(
+        of_agent["by"], "operator/ann",
+        "what the certificate says counts, and not what the call says"
+    );
     let secret = text.split('_').nth(3).expect("the fourth part");
     assert!(!list.to_string().contains(secret));
 
