@@ -1,4 +1,4 @@
-//! Calls of which a line is written: those that change members, the level, tokens, or end a job.
+//! Calls of which a line is written: those that change members, the level or tokens, make, note or end a job, or take a snapshot.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -31,6 +31,9 @@ pub(crate) fn call(extensions: &Extensions, rpc: &str) -> Record {
 /// Why nobody knows what became of a call: its client took it back, gave it up or was lost before there was an answer.
 const DROPPED: &str = "dropped";
 
+/// How whoever is confined to a job is called.
+const OF_A_JOB: &str = "job/";
+
 /// A call that has no line yet. If it is dropped so, its line says that nobody knows what became of it: what was proposed may
 /// have been done.
 struct Open<'a> {
@@ -48,13 +51,16 @@ impl Drop for Open<'_> {
 }
 
 /// Does the work of a call, and writes down what became of it, also if nobody waits for its end. Where lines are required, nothing
-/// is done without one.
+/// is done without one, except by processes of a job: they neither wait for their lines nor are refused for want of one.
 pub(crate) async fn audited<T>(
     auditor: &Auditor,
     record: Record,
     work: impl Future<Output = Result<Response<T>, Status>>,
 ) -> Result<Response<T>, Status> {
-    auditor.begin(&record).await.map_err(|_| status::audit_required())?;
+    let is_of_a_job = record.who.as_str().starts_with(OF_A_JOB);
+    if !is_of_a_job {
+        auditor.begin(&record).await.map_err(|_| status::audit_required())?;
+    }
     let mut open = Open { auditor, record: Some(record) };
     let done = work.await;
     let (outcome, reason) = match &done {
@@ -62,8 +68,13 @@ pub(crate) async fn audited<T>(
         Err(status) => became(status),
     };
     if let Some(record) = open.record.take() {
-        // The line is on its way at the first step of this, which is still the one in which the work has ended.
-        auditor.end(Record { outcome, reason: reason.as_str().into(), ..record }).await;
+        let record = Record { outcome, reason: reason.as_str().into(), ..record };
+        if is_of_a_job {
+            auditor.tell(record);
+        } else {
+            // The line is on its way at the first step of this, which is still the one in which the work has ended.
+            auditor.end(record).await;
+        }
     }
     done
 }
@@ -109,6 +120,22 @@ mod tests {
         assert_eq!((gone.len(), done.len()), (1, 1), "{text}");
         assert!(gone[0].contains("\"outcome\":\"unknown\",\"reason\":\"dropped\""), "{text}");
         assert!(done[0].contains("\"outcome\":\"done\""), "{text}");
+    }
+
+    /// The files' directory is taken away, and each line takes a file of its own.
+    #[tokio::test]
+    async fn where_lines_are_required_an_operator_is_refused_without_one_and_a_job_goes_on() {
+        let place = tempfile::tempdir().expect("a directory");
+        let directory = place.path().join("audit");
+        let limits = tripod_audit::Limits { file_bytes: 1, files: 4 };
+        let sinks = Sinks { directory: Some(directory.clone()), limits, stderr: false };
+        let auditor = Auditor::start(&sinks, "n1", true, Box::new(|_| {})).expect("opened");
+        std::fs::remove_dir_all(&directory).expect("removed");
+        for (who, goes_on) in [("operator/ann", false), ("", false), ("job/train/agent", true)] {
+            let record = Record { who: who.into(), ..Record::default() };
+            let work = std::future::ready(Ok(Response::new(())));
+            assert_eq!(audited(&auditor, record, work).await.is_ok(), goes_on, "{who}");
+        }
     }
 
     #[test]

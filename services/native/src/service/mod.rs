@@ -68,7 +68,7 @@ pub(crate) fn add_to(
         .add_service(EventsServer::new(events::Service::new(gateway.clone())))
         .add_service(MindsporeServer::new(mindspore::Service::new(gateway.clone())))
         .add_service(SessionsServer::new(sessions::Service::new(gateway.clone())))
-        .add_service(SnapshotsServer::new(snapshots::Service::new(gateway.clone())))
+        .add_service(SnapshotsServer::new(snapshots::Service::new(gateway.clone(), auditor.clone())))
         .add_service(TokensServer::new(tokens::Service::new(gateway.clone(), auditor.clone(), authorise)))
         .add_service(kv)
         .add_service(HealthServer::new(health::Service::new(gateway.clone())))
