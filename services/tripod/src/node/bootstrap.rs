@@ -16,6 +16,9 @@ use crate::logging::number;
 
 /// Between two looks at the directory.
 const EVERY: Duration = Duration::from_millis(500);
+/// After something has failed that fails again most likely, such as a question that cannot be read, an answer that cannot be
+/// written, or a proposal that nobody takes: each try may be an entry of the replicated log and a line of the audit log.
+const REST: Duration = Duration::from_secs(30);
 
 /// Looks for what is asked, proposes it, and answers, for as long as the node runs.
 pub(super) async fn run(gateway: Gateway, data: PathBuf, auditor: Auditor) {
@@ -32,16 +35,28 @@ pub(super) async fn run(gateway: Gateway, data: PathBuf, auditor: Auditor) {
                     %error,
                     "what is asked for is not gone by; remove the file, and run `tripod auth bootstrap` again"
                 );
-                tokio::time::sleep(60 * EVERY).await;
+                tokio::time::sleep(REST).await;
                 continue;
             }
         };
         // Without a leader there is one later, and the same again is answered as the first time.
         let record = record(&asked);
         if auditor.begin(&record).await.is_err() {
+            tokio::time::sleep(REST).await;
             continue;
         }
-        let Ok(answered) = propose(&gateway, &asked).await else { continue };
+        let answered = match propose(&gateway, &asked).await {
+            Ok(answered) => answered,
+            Err(outage) => {
+                tracing::info!(%outage, "what was asked for was not taken; it is proposed again");
+                let is_open = matches!(outage, Outage::Unknown(_));
+                let outcome = if is_open { Outcome::Unknown } else { Outcome::Failed };
+                let reason = outage.to_string().as_str().into();
+                auditor.end(Record { outcome, reason, ..record }).await;
+                tokio::time::sleep(REST).await;
+                continue;
+            }
+        };
         let outcome = if answered.expires_ms.is_some() { Outcome::Done } else { Outcome::Refused };
         auditor.end(Record { outcome, reason: answered.refused.as_str().into(), ..record }).await;
         match answered.expires_ms {
@@ -60,6 +75,7 @@ pub(super) async fn run(gateway: Gateway, data: PathBuf, auditor: Auditor) {
         }
         if let Err(error) = on_a_thread(&place, move |place| place.answer(&answered)).await {
             tracing::warn!(code = number(Code::TokenBootstrap), %error, "what was asked for cannot be answered");
+            tokio::time::sleep(REST).await;
         }
     }
 }
@@ -112,5 +128,35 @@ fn in_words(fault: &Fault) -> String {
             fault.text()
         ),
         other => format!("{}: {}", Code::TokenBootstrap, other.text()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tripod_state::ids::TokenId;
+    use tripod_state::level;
+    use tripod_state::token::SecretHash;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_cannot_be_written_makes_two_entries_a_minute_and_not_two_a_second() {
+        let (gateway, _backend) = Gateway::in_memory();
+        let raise = level::Command::Raise { to: level::NEWEST, heard: Vec::new() };
+        gateway.submit(Command::Level(raise)).await.expect("no outage").expect("not refused");
+        let data = tempfile::tempdir().expect("a directory");
+        let place = Place::of(data.path());
+        let asked = Asked::of(TokenId(7), SecretHash([0xa5; 32]));
+        let asked = Asked { name: "alice".to_owned(), lifetime_ms: 1_000, by: "root@n1".to_owned(), ..asked };
+        place.ask(&asked).expect("asked");
+        // No file takes the place of a directory.
+        std::fs::create_dir(data.path().join("auth-bootstrap.answer.json")).expect("made");
+        let before = gateway.admin().status().applied.0;
+        let running = run(gateway.clone(), data.path().to_owned(), Auditor::default());
+        let minute = Duration::from_secs(60);
+        assert!(tokio::time::timeout(minute, running).await.is_err(), "it runs as long as the node");
+        let entries = gateway.admin().status().applied.0 - before;
+        assert!((1..=2).contains(&entries), "{entries}");
+        assert!(place.asked_file().exists(), "it is still to be answered");
     }
 }
