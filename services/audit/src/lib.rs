@@ -38,7 +38,7 @@ mod names;
 mod record;
 mod verify;
 
-pub use auditor::{Auditor, Complain, PATIENCE, Sinks, Unwritten, lost};
+pub use auditor::{Auditor, Complain, PATIENCE, Sink, Sinks, Unwritten, lost};
 pub use line::{Hash, LINE_BYTES_MAX};
 pub use log::{Limits, Log, OpenError};
 pub use names::files;

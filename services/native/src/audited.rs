@@ -105,7 +105,7 @@ mod tests {
     async fn a_call_that_is_dropped_has_a_line_and_one_that_ends_has_no_second_one() {
         let place = tempfile::tempdir().expect("a directory");
         let sinks = Sinks { directory: Some(place.path().to_owned()), ..Sinks::default() };
-        let auditor = Auditor::start(&sinks, "n1", false, Box::new(|_| {})).expect("opened");
+        let auditor = Auditor::start(&sinks, "n1", false, Box::new(|_, _| {})).expect("opened");
         let of = |rpc: &str| Record { rpc: rpc.into(), ..Record::default() };
         let never = std::future::pending::<Result<Response<()>, Status>>();
         let gone = timeout(Duration::ZERO, audited(&auditor, of("/a/Gone"), never)).await;
@@ -129,7 +129,7 @@ mod tests {
         let directory = place.path().join("audit");
         let limits = tripod_audit::Limits { file_bytes: 1, files: 4 };
         let sinks = Sinks { directory: Some(directory.clone()), limits, stderr: false };
-        let auditor = Auditor::start(&sinks, "n1", true, Box::new(|_| {})).expect("opened");
+        let auditor = Auditor::start(&sinks, "n1", true, Box::new(|_, _| {})).expect("opened");
         std::fs::remove_dir_all(&directory).expect("removed");
         for (who, goes_on) in [("operator/ann", false), ("", false), ("job/train/agent", true)] {
             let record = Record { who: who.into(), ..Record::default() };

@@ -82,7 +82,7 @@ mod tests {
         for (mode, outcome) in [(Mode::Enforce, "refused"), (Mode::Rehearse, "would_refuse")] {
             let place = tempfile::tempdir().expect("a directory");
             let sinks = Sinks { directory: Some(place.path().to_owned()), ..Sinks::default() };
-            let auditor = Auditor::start(&sinks, "n1", false, Box::new(|_| {})).expect("opened");
+            let auditor = Auditor::start(&sinks, "n1", false, Box::new(|_, _| {})).expect("opened");
             let authority = Authority::new(mode, &auditor);
             let task: Identity =
                 "spiffe://example.org/tripod/main/job/own/task/3".parse().expect("an identity");
