@@ -125,6 +125,12 @@ impl Text {
     }
 }
 
+/// How a user of this machine is called, by the number.
+#[must_use]
+pub fn user(uid: u32) -> String {
+    format!("user/{uid}")
+}
+
 /// As what somebody acts whose path this is: `operator` of `operator/ann`, `agent` of `job/train/agent`. A word is its own kind.
 #[must_use]
 pub fn kind_of(who: &str) -> &str {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::task::spawn_blocking;
-use tripod_audit::{Auditor, How, Outcome, Record};
+use tripod_audit::{Auditor, How, Outcome, Record, kind_of, user};
 use tripod_gateway::{Gateway, Outage};
 use tripod_proto::code::Code;
 use tripod_state::token::Refusal;
@@ -25,8 +25,8 @@ pub(super) async fn run(gateway: Gateway, data: PathBuf, auditor: Auditor) {
     let place = Place::of(&data);
     loop {
         tokio::time::sleep(EVERY).await;
-        let asked = match on_a_thread(&place, Place::asked).await {
-            Ok(Some(asked)) => asked,
+        let (asked, uid) = match on_a_thread(&place, Place::asked).await {
+            Ok(Some(found)) => found,
             Ok(None) => continue,
             Err(error) => {
                 tracing::warn!(
@@ -40,7 +40,7 @@ pub(super) async fn run(gateway: Gateway, data: PathBuf, auditor: Auditor) {
             }
         };
         // Without a leader there is one later, and the same again is answered as the first time.
-        let record = record(&asked);
+        let record = record(&asked, uid);
         if auditor.begin(&record).await.is_err() {
             tokio::time::sleep(REST).await;
             continue;
@@ -80,12 +80,13 @@ pub(super) async fn run(gateway: Gateway, data: PathBuf, auditor: Auditor) {
     }
 }
 
-/// Who asks is who may write to the directory.
-fn record(asked: &Asked) -> Record {
-    let resource = format!("bootstrap: token {} of operator {}", asked.id, asked.name);
+/// Who asks is who may write to the directory: the user whose file it is. A name in the file is what that says of itself.
+fn record(asked: &Asked, uid: u32) -> Record {
+    let who = user(uid);
+    let resource = format!("bootstrap: token {} of operator {}, says {}", asked.id, asked.name, asked.by);
     Record {
-        who: asked.by.as_str().into(),
-        kind: "operator".into(),
+        kind: kind_of(&who).into(),
+        who: who.as_str().into(),
         how: How::Uid,
         from: "this machine".into(),
         resource: resource.as_str().into(),
@@ -158,5 +159,14 @@ mod tests {
         let entries = gateway.admin().status().applied.0 - before;
         assert!((1..=2).contains(&entries), "{entries}");
         assert!(place.asked_file().exists(), "it is still to be answered");
+    }
+
+    #[test]
+    fn a_line_names_the_user_whose_file_it_is_and_not_who_the_file_says_it_is() {
+        let asked = Asked::of(TokenId(7), SecretHash([0xa5; 32]));
+        let asked = Asked { name: "alice".to_owned(), by: "root@n1".to_owned(), ..asked };
+        let record = record(&asked, 1_000);
+        assert_eq!((record.who.as_str(), record.kind.as_str(), record.how), ("user/1000", "user", How::Uid));
+        assert!(record.resource.as_str().ends_with("of operator alice, says root@n1"), "{record:?}");
     }
 }
