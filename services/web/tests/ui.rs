@@ -218,6 +218,8 @@ async fn the_page_stands_in_words_for_who_has_no_script() {
     asked.headers_mut().insert(ACCEPT, "text/plain".parse().expect("a value"));
     let words = text(router.oneshot(asked).await.expect("it answers")).await;
     assert!(words.contains("job train   4 tasks   task 2 has not come"), "{words}");
+    assert!(words.contains("barrier `\u{fffd}[31msync`"), "{words}");
+    assert!(!words.contains(|letter: char| letter.is_control() && letter != '\n'), "{words:?}");
 }
 
 #[tokio::test]
