@@ -63,6 +63,20 @@ async fn a_task_is_told_with_what_it_waits_for_and_with_its_error() {
 }
 
 #[tokio::test]
+async fn a_task_of_a_job_that_is_watched_is_told_without_asking_the_leader_again() {
+    let node = Node::with_job(2).await;
+    node.register(0..2).await;
+    let router = tripod_web::router(node.gateway.clone());
+    let stream = request("/ui/api/v1/jobs/train/stream");
+    let mut viewer = Viewer::of(router.clone().oneshot(stream).await.expect("it answers"));
+    viewer.until(|frame| frame["fields"]["beats_told"] == true).await;
+    node.backend.depose();
+    let told = router.oneshot(request("/ui/api/v1/jobs/train/tasks/0")).await.expect("it answers");
+    let told: Value = serde_json::from_str(&text(told).await).expect("JSON");
+    assert_eq!(told["heard_told"], true, "the viewer's answer serves: {told}");
+}
+
+#[tokio::test]
 async fn the_overview_has_every_job_and_no_key_has_its_value_shown() {
     let node = Node::with_job(4).await;
     node.register(0..1).await;

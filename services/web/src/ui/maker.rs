@@ -42,6 +42,8 @@ pub(crate) enum Watched {
 #[derive(Debug)]
 pub(crate) struct Maker {
     latest: Mutex<Latest>,
+    /// Of the job that is watched, as the leader last said; for who looks at one of its tasks.
+    ages: Mutex<Option<Arc<HeartbeatAges>>>,
     frames: broadcast::Sender<Arc<Frame>>,
 }
 
@@ -50,7 +52,7 @@ struct Work {
     gateway: Gateway,
     watched: Watched,
     past: Past,
-    ages: Option<HeartbeatAges>,
+    ages: Option<Arc<HeartbeatAges>>,
     asked: Option<JoinHandle<Option<HeartbeatAges>>>,
     asked_at: Option<Instant>,
     /// Of the job, as it was last seen.
@@ -60,7 +62,8 @@ struct Work {
 
 impl Maker {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self { latest: Mutex::default(), frames: broadcast::Sender::new(BEHIND_MAX) })
+        let frames = broadcast::Sender::new(BEHIND_MAX);
+        Arc::new(Self { latest: Mutex::default(), ages: Mutex::default(), frames })
     }
 
     /// Frames from now on, and the whole before them with its number.
@@ -81,6 +84,11 @@ impl Maker {
         let latest = self.latest.lock();
         let shown = latest.shown();
         (!shown.fields.is_empty()).then(|| shown.clone())
+    }
+
+    /// When the leader last heard the tasks of the job, if it has said so.
+    pub(crate) fn ages(&self) -> Option<Arc<HeartbeatAges>> {
+        self.ages.lock().clone()
     }
 
     fn show(&self, shown: Shown) {
@@ -124,6 +132,7 @@ impl Maker {
             };
             if due && let Some((index, shown)) = work.look().await {
                 self.show(shown);
+                self.ages.lock().clone_from(&work.ages);
                 (made_at, made_of) = (Some(now), index);
             }
         }
@@ -150,7 +159,7 @@ impl Work {
         if self.asked.as_ref().is_some_and(JoinHandle::is_finished)
             && let Some(asked) = self.asked.take()
         {
-            self.ages = asked.await.ok().flatten();
+            self.ages = asked.await.ok().flatten().map(Arc::new);
             heard = true;
         }
         let due = self.asked_at.is_none_or(|at| now.duration_since(at) >= AGES_EVERY);
@@ -186,16 +195,14 @@ impl Work {
     }
 
     async fn look_at_job(&mut self, name: String) -> Option<(LogIndex, u64, Shown)> {
-        let ages = self.ages.take();
+        let ages = self.ages.clone();
         let look = move |index: LogIndex, state: &State| {
-            let seen = job::look(state, &name, ages.as_ref());
+            let seen = job::look(state, &name, ages.as_deref());
             let scope = seen.as_ref().map(|seen| Scope { job: seen.id, service: None });
             let failed = scope.and_then(|scope| state.barriers(scope, 0).ok()).unwrap_or_default();
-            (index, state.now_ms().0, seen, failed, ages)
+            (index, state.now_ms().0, seen, failed)
         };
-        let (index, now_ms, seen, failed, ages) =
-            self.gateway.read_aside(Consistency::Local, look).await.ok()?;
-        self.ages = ages;
+        let (index, now_ms, seen, failed) = self.gateway.read_aside(Consistency::Local, look).await.ok()?;
         let Some(seen) = seen else {
             self.job = None;
             let fields = [("gone", json!(true))].into_iter().collect();
