@@ -132,30 +132,36 @@ impl Authority {
         params.use_authority_key_identifier_extension = true;
         let serial = serial();
         params.serial_number = Some(SerialNumber::from_slice(&serial));
+        let client_roots =
+            (is_node && has_two).then(|| store::read(&self.directory, &format!("{CLIENT}.crt")));
+        let client_roots = client_roots.transpose()?;
         store::directory(out)?;
-        let mut files = Vec::new();
-        let pem = match request {
-            Some(request) => params.signed_by(request.public_key(), &issuer).map_err(failed)?.pem(),
+        let (key, certificate) = match request {
+            Some(request) => (None, params.signed_by(request.public_key(), &issuer).map_err(failed)?),
             None => {
                 let key = KeyPair::generate().map_err(failed)?;
                 let certificate = params.signed_by(&key, &issuer).map_err(failed)?;
-                store::write(out, KEY_FILE, &key.serialize_pem())?;
-                files.push(KEY_FILE);
-                certificate.pem()
+                (Some(key), certificate)
             }
         };
-        // Before anybody has it: what is not recorded cannot be revoked by its name.
+        // Before anybody has it: what is not recorded cannot be revoked by its name. And before anything is written where
+        // files may be that hold together.
         let now_s = now().as_secs();
         let (signer, path) = (signer.to_owned(), identity.kind.to_string());
         let line = Line { signer, serial, not_after_s: not_after_ms / 1000, at_s: now_s, path };
         record::add(&self.directory, record::ISSUED, &[line], now_s)?;
-        store::write(out, ROOTS_FILE, &roots)?;
-        if is_node && has_two {
-            store::write(out, CLIENT_ROOTS_FILE, &store::read(&self.directory, &format!("{CLIENT}.crt"))?)?;
+        let mut files = Vec::new();
+        if let Some(key) = key {
+            store::write(out, KEY_FILE, &key.serialize_pem())?;
+            files.push(KEY_FILE);
         }
-        store::write(out, CERTIFICATE_FILE, &pem)?;
+        store::write(out, ROOTS_FILE, &roots)?;
+        if let Some(roots) = &client_roots {
+            store::write(out, CLIENT_ROOTS_FILE, roots)?;
+        }
+        store::write(out, CERTIFICATE_FILE, &certificate.pem())?;
         files.extend([CERTIFICATE_FILE, ROOTS_FILE]);
-        files.extend((is_node && has_two).then_some(CLIENT_ROOTS_FILE));
+        files.extend(client_roots.map(|_| CLIENT_ROOTS_FILE));
         Ok(Issued { identity: identity.clone(), files, not_after_ms })
     }
 
@@ -242,6 +248,21 @@ mod tests {
             }
             assert_eq!(authority.identity("node/N1").expect_err("refused").code(), Code::ValueIllegal);
         }
+    }
+
+    #[test]
+    fn a_certificate_that_cannot_be_recorded_leaves_the_files_before_it_whole() {
+        let root = tempfile::tempdir().expect("a directory");
+        let (ca, out) = (root.path().join("ca"), root.path().join("n1"));
+        let authority = Authority::init(&ca, realm(), false, DAY * 3650).expect("made");
+        let identity = authority.identity("node/n1").expect("legal");
+        let wanted = Wanted { identity, hosts: &["10.0.0.1".to_owned()], lifetime: DAY, request: None };
+        authority.issue(&wanted, &out).expect("made");
+        let serial = Tls::read(&out).expect("whole").serial();
+        std::fs::write(ca.join(record::ISSUED), "damaged\n").expect("written");
+        let text = authority.issue(&wanted, &out).expect_err("not recorded").to_string();
+        assert!(text.contains("issued is damaged in line 1"), "{text}");
+        assert_eq!(Tls::read(&out).expect("still whole").serial(), serial);
     }
 
     #[test]
