@@ -12,7 +12,7 @@ use tripod_identity::{Identity, Kind, Realm};
 use tripod_proto::code::Code;
 use tripod_tls::{CERTIFICATE_FILE, CLIENT_ROOTS_FILE, KEY_FILE, ROOTS_FILE};
 
-use super::record::{self, Line};
+use super::record::{ISSUED, Line, Record};
 use super::request::Request;
 use super::{failed, store};
 use crate::failure::Failure;
@@ -149,7 +149,7 @@ impl Authority {
         let now_s = now().as_secs();
         let (signer, path) = (signer.to_owned(), identity.kind.to_string());
         let line = Line { signer, serial, not_after_s: not_after_ms / 1000, at_s: now_s, path };
-        record::add(&self.directory, record::ISSUED, &[line], now_s)?;
+        Record::open(&self.directory)?.add(ISSUED, &[line], now_s)?;
         let mut files = Vec::new();
         if let Some(key) = key {
             store::write(out, KEY_FILE, &key.serialize_pem())?;
@@ -259,7 +259,7 @@ mod tests {
         let wanted = Wanted { identity, hosts: &["10.0.0.1".to_owned()], lifetime: DAY, request: None };
         authority.issue(&wanted, &out).expect("made");
         let serial = Tls::read(&out).expect("whole").serial();
-        std::fs::write(ca.join(record::ISSUED), "damaged\n").expect("written");
+        std::fs::write(ca.join(ISSUED), "damaged\n").expect("written");
         let text = authority.issue(&wanted, &out).expect_err("not recorded").to_string();
         assert!(text.contains("issued is damaged in line 1"), "{text}");
         assert_eq!(Tls::read(&out).expect("still whole").serial(), serial);
