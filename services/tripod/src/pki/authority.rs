@@ -274,6 +274,11 @@ mod tests {
         Request::make("node/n1", &own, &file).expect("made");
         let again = Request::make("node/n1", &own, &file).expect_err("the key may be in use");
         assert!(again.to_string().contains("tls.key is there"), "{again}");
+        let asked = std::fs::read(&file).expect("a request");
+        let unsigned = Request::make("node/n1", &signed, &file).expect_err("--ca was forgotten").to_string();
+        assert!(unsigned.contains("n1.csr is there") && unsigned.contains("with --ca DIR"), "{unsigned}");
+        assert!(!signed.join(KEY_FILE).exists(), "nothing was made");
+        assert_eq!(std::fs::read(&file).expect("it is still there"), asked);
         let wrong = Request::read(&file, "node/n2").expect_err("not what it asks for");
         assert!(
             wrong.to_string().contains("asks for a certificate of node/n1, and not of node/n2"),
