@@ -121,6 +121,24 @@ async fn what_changes_is_streamed_and_only_that() {
 }
 
 #[tokio::test]
+async fn more_open_barriers_than_are_shown_do_not_end_the_others() {
+    let node = Node::with_job(2).await;
+    node.register(0..2).await;
+    node.arrive("z", [0]).await;
+    let router = tripod_web::router(node.gateway.clone());
+    let stream = request("/ui/api/v1/jobs/train/stream");
+    let mut viewer = Viewer::of(router.oneshot(stream).await.expect("it answers"));
+    viewer.until(|frame| frame["fields"]["barriers"][0]["name"] == "barrier `z`").await;
+    for number in 0..32 {
+        node.arrive(&format!("b{number:02}"), [0]).await;
+    }
+    let shown = |frame: &Value| frame["fields"]["barriers"].as_array().is_some_and(|all| all.len() == 32);
+    let cut = viewer.until(shown).await;
+    let past = &cut["fields"]["past"];
+    assert!(past.is_null() || *past == serde_json::json!([]), "all 33 are open: {past}");
+}
+
+#[tokio::test]
 async fn viewers_share_a_maker_and_beyond_the_bound_are_turned_away_with_a_word() {
     let node = Node::with_job(2).await;
     let router = tripod_web::router(node.gateway.clone());

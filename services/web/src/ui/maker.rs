@@ -212,7 +212,7 @@ impl Work {
             (self.past, self.ages) = (Past::default(), None);
         }
         self.job = Some((seen.id, seen.tasks));
-        self.past.note(now_ms, &seen.gatherings, &failed);
+        self.past.note(now_ms, &seen.gatherings, seen.all_gatherings, &failed);
         let mut shown = seen.shown;
         shown.fields.insert("curves", self.past.curves(&seen.gatherings));
         shown.fields.insert("past", self.past.ended());
