@@ -20,6 +20,7 @@
 //! | `letters` | the states of many tasks in few bytes |
 //! | `frames` | what has changed since the last frame |
 //! | `maker`, `makers` | one maker of frames for each thing that is watched |
+//! | `pace`, `past` | when it looks, and what it remembers of barriers |
 //! | `stream` | a viewer |
 //! | `history` | the figures of the last quarter of an hour |
 //! | `text`, `html`, `assets` | the same in words, as a page, and the page's files |
@@ -33,6 +34,7 @@ mod html;
 mod letters;
 mod maker;
 mod makers;
+mod pace;
 mod past;
 mod routes;
 mod stream;

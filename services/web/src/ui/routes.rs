@@ -81,7 +81,7 @@ async fn everything(page: &Page) -> Result<Shown, Response> {
     let working = page.working(&Watched::Overview).and_then(|maker| maker.shown());
     match working {
         Some(shown) => Ok(shown),
-        None => look_at_all(page.gateway()).await.map(|(_, _, shown)| shown).ok_or_else(overloaded),
+        None => look_at_all(page.gateway()).await.map(|looked| looked.shown).ok_or_else(overloaded),
     }
 }
 
