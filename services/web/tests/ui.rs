@@ -104,6 +104,7 @@ async fn what_changes_is_streamed_and_only_that() {
     let mut viewer = Viewer::of(router.clone().oneshot(stream).await.expect("it answers"));
     let first = viewer.until(|frame| frame["states"] == "c4").await;
     assert_eq!(first["fields"]["headline"]["kind"], "runs");
+    assert_eq!(first["fields"]["as_of"]["behind_ms"], 0, "all that is committed is in it: {first}");
     node.arrive("s", [0, 1, 3]).await;
     let next = viewer.until(|frame| frame["states"] == "=bbmb").await;
     assert!(next["fields"].get("job").is_none(), "it has not changed: {next}");

@@ -14,6 +14,7 @@ use tripod_gateway::{Consistency, Gateway, HeartbeatAges};
 use tripod_state::ids::{JobId, LogIndex};
 use tripod_state::{Scope, State};
 
+use crate::ui::behind::Behind;
 use crate::ui::facts::{cluster, job, jobs};
 use crate::ui::frames::{Frame, Latest, Shown};
 use crate::ui::pace::Pace;
@@ -55,6 +56,7 @@ struct Work {
     /// Of the job, as it was last seen.
     job: Option<(JobId, u32)>,
     leaderless_since: Option<Instant>,
+    behind: Behind,
     /// The index of what was last seen, and the log's time there.
     seen: (LogIndex, u64),
 }
@@ -137,6 +139,7 @@ impl Maker {
                 return;
             }
             heard |= work.hear(now).await;
+            work.behind.note(work.gateway.admin().status().committed, now);
             let news = heard || work.gateway.applied_index() != work.seen.0;
             if pace.is_due(news, now)
                 && let Some((shown, cost)) = work.look().await
@@ -165,6 +168,7 @@ impl Work {
             asked_at: None,
             job: None,
             leaderless_since: None,
+            behind: Behind::default(),
             seen: (LogIndex(0), 0),
         }
     }
@@ -210,6 +214,7 @@ impl Work {
         json!({
             "index": index.0,
             "now_ms": now_ms,
+            "behind_ms": milliseconds(self.behind.of(index, Instant::now())),
             "node": self.gateway.admin().status().node.0,
             "leader": leader.map(|leader| leader.0),
             "leaderless_ms": since.map(|at| milliseconds(at.elapsed())),
