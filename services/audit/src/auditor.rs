@@ -1,5 +1,6 @@
 //! Lines of what a process does, written on a thread of their own.
 
+use std::fmt;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -43,8 +44,27 @@ pub struct Sinks {
     pub stderr: bool,
 }
 
-/// What is done for people: it is told once for each line that is lost, on the thread.
-pub type Complain = Box<dyn Fn(&io::Error) + Send>;
+/// A place where lines go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sink {
+    /// Files of a directory.
+    Files,
+    /// Standard error.
+    Stderr,
+}
+
+impl fmt::Display for Sink {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Files => "files",
+            Self::Stderr => "stderr",
+        })
+    }
+}
+
+/// What is done for people: each sink that has not taken a line is told of once for the line, on the thread, also if another sink
+/// has it. Whether it is lost is counted before.
+pub type Complain = Box<dyn Fn(Sink, &io::Error) + Send>;
 
 /// Writes down what is done. Clones are the same; the default writes nothing.
 #[derive(Clone, Default)]
@@ -184,20 +204,23 @@ impl Writer {
     fn write(&mut self, record: &Record) -> bool {
         let in_file = self.log.as_mut().map(|log| log.append(record).map(drop));
         let on_stderr = self.chain.as_mut().map(|chain| chain.take(record));
-        if matches!(in_file, Some(Ok(()))) || matches!(on_stderr, Some(Ok(()))) {
-            return true;
+        let is_taken = matches!(in_file, Some(Ok(()))) || matches!(on_stderr, Some(Ok(())));
+        if !is_taken {
+            LOST.fetch_add(1, Ordering::Relaxed);
         }
-        LOST.fetch_add(1, Ordering::Relaxed);
-        if let Some(Err(error)) = in_file.or(on_stderr) {
-            (self.complain)(&error);
+        // Also if the other one has it: who keeps the files is to know that they have ended.
+        for (sink, taken) in [(Sink::Files, in_file), (Sink::Stderr, on_stderr)] {
+            if let Some(Err(error)) = taken {
+                (self.complain)(sink, &error);
+            }
         }
-        false
+        is_taken
     }
 
     fn sync(&mut self) {
         self.synced = Instant::now();
         if let Some(Err(error)) = self.log.as_mut().map(Log::sync) {
-            (self.complain)(&error);
+            (self.complain)(Sink::Files, &error);
         }
     }
 }

@@ -38,9 +38,9 @@ mod names;
 mod record;
 mod verify;
 
-pub use auditor::{Auditor, Complain, PATIENCE, Sinks, Unwritten, lost};
+pub use auditor::{Auditor, Complain, PATIENCE, Sink, Sinks, Unwritten, lost};
 pub use line::{Hash, LINE_BYTES_MAX};
 pub use log::{Limits, Log, OpenError};
 pub use names::files;
-pub use record::{Change, How, Outcome, Record, TEXT_BYTES_MAX, Text};
+pub use record::{Change, How, Outcome, Record, TEXT_BYTES_MAX, Text, kind_of, user};
 pub use verify::{PROBLEMS_MAX, Problem, Verified, What, verify};

@@ -125,6 +125,20 @@ impl Text {
     }
 }
 
+/// How a user of this machine is called, by the number.
+#[must_use]
+pub fn user(uid: u32) -> String {
+    format!("user/{uid}")
+}
+
+/// As what somebody acts whose path this is: `operator` of `operator/ann`, `agent` of `job/train/agent`. A word is its own kind.
+#[must_use]
+pub fn kind_of(who: &str) -> &str {
+    let mut parts = who.split('/');
+    let first = parts.next().unwrap_or_default();
+    if first == "job" { parts.nth(1).unwrap_or(first) } else { first }
+}
+
 impl From<&str> for Text {
     fn from(text: &str) -> Self {
         Self::of(text)
@@ -148,5 +162,19 @@ mod tests {
         let odd = Text::of(&format!("a{}", "ü".repeat(TEXT_BYTES_MAX)));
         assert_eq!(odd.as_str().len(), TEXT_BYTES_MAX - 1);
         assert_eq!(Text::of("a\u{1b}[2Jb\n\u{9b}").as_str(), "a\u{fffd}[2Jb\u{fffd}\u{fffd}");
+    }
+
+    #[test]
+    fn a_kind_is_what_somebody_is_within_a_job_and_not_that_there_is_one() {
+        for (who, kind) in [
+            ("operator/ann", "operator"),
+            ("job/train/agent", "agent"),
+            ("job/train/task/3", "task"),
+            ("job/train", "job"),
+            ("anonymous", "anonymous"),
+            ("", ""),
+        ] {
+            assert_eq!(kind_of(who), kind, "{who:?}");
+        }
     }
 }

@@ -3,10 +3,12 @@
 use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
-use tripod_audit::{Auditor, How, Limits, Outcome, Record, Sinks, Unwritten, files, lost, verify};
+use tripod_audit::{
+    Auditor, Complain, How, Limits, Outcome, Record, Sink, Sinks, Unwritten, files, lost, verify,
+};
 
 fn sinks(directory: &Path, file_bytes: u64) -> Sinks {
     Sinks { directory: Some(directory.to_owned()), limits: Limits { file_bytes, files: 4 }, stderr: false }
@@ -27,8 +29,8 @@ fn is_sound(directory: &Path) -> bool {
     verify(readers).expect("readable").is_sound()
 }
 
-fn silent() -> Box<dyn Fn(&std::io::Error) + Send> {
-    Box::new(|_| {})
+fn silent() -> Complain {
+    Box::new(|_, _| {})
 }
 
 #[tokio::test]
@@ -66,7 +68,7 @@ async fn s54_without_a_sink_calls_go_on_and_are_counted_unless_it_is_required() 
         let directory = place.path().join("audit");
         let complaints = Arc::new(AtomicU64::new(0));
         let told = Arc::clone(&complaints);
-        let complain = Box::new(move |_: &std::io::Error| {
+        let complain = Box::new(move |_: Sink, _: &std::io::Error| {
             told.fetch_add(1, Ordering::SeqCst);
         });
         // Each line takes a file of its own.
@@ -84,6 +86,24 @@ async fn s54_without_a_sink_calls_go_on_and_are_counted_unless_it_is_required() 
         auditor.end(call("/a/D")).await;
         assert!(texts(&directory).contains("/a/D"));
     }
+}
+
+#[tokio::test]
+async fn files_that_end_are_told_of_though_standard_error_has_the_lines() {
+    let place = tempfile::tempdir().expect("a directory");
+    let directory = place.path().join("audit");
+    let complaints = Arc::new(Mutex::new(Vec::new()));
+    let told = Arc::clone(&complaints);
+    let complain = Box::new(move |sink: Sink, _: &std::io::Error| told.lock().expect("no panic").push(sink));
+    let both = Sinks { stderr: true, ..sinks(&directory, 1) };
+    let auditor = Auditor::start(&both, "n1", true, complain).expect("opened");
+    assert_eq!(auditor.begin(&call("/a/B")).await, Ok(()));
+    assert!(complaints.lock().expect("no panic").is_empty());
+    fs::remove_dir_all(&directory).expect("removed");
+    let before = lost();
+    assert_eq!(auditor.begin(&call("/a/C")).await, Ok(()), "one sink is enough");
+    assert_eq!(*complaints.lock().expect("no panic"), [Sink::Files]);
+    assert_eq!(lost(), before, "it is on standard error");
 }
 
 #[tokio::test]

@@ -51,6 +51,12 @@ impl Admitted {
         !is_confined || !self.gate.enforces() || self.owns(name)
     }
 
+    /// Whether the answer may speak of a job of this name, though the call is about no job.
+    #[must_use]
+    pub fn may_hear_of(&self, name: &str) -> bool {
+        !self.gate.enforces() || self.owns(name)
+    }
+
     /// The call's message speaks of this task, as clients send it.
     ///
     /// # Errors
@@ -142,6 +148,15 @@ mod tests {
         let rehearsed = admitted(Mode::Rehearse, "job/own/task", &[Check::OwnJob]);
         assert_eq!(rehearsed.about_job("other"), Ok(()));
         assert!(rehearsed.shows_job("other"));
+    }
+
+    #[test]
+    fn whoever_is_of_a_job_hears_of_no_other_one_and_everybody_else_of_all() {
+        for (path, hears) in [("job/own/agent", false), ("viewer/victor", true), ("operator/ann", true)] {
+            let caller = admitted(Mode::Enforce, path, &[Check::NoDigest]);
+            assert_eq!((caller.may_hear_of("own"), caller.may_hear_of("other")), (true, hears), "{path}");
+            assert!(admitted(Mode::Rehearse, path, &[Check::NoDigest]).may_hear_of("other"), "{path}");
+        }
     }
 
     #[test]

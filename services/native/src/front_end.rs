@@ -64,7 +64,7 @@ impl FrontEnd for Native {
     fn add_to(&self, routes: Routes, _binding: &JobBinding) -> Routes {
         let told = (&self.job_ports, &self.backups);
         let cluster = cluster_service(&self.gateway, told, &self.auditor, self.authorise);
-        add_to(routes, &self.gateway, cluster, &self.auditor)
+        add_to(routes, &self.gateway, cluster, (&self.auditor, self.authorise))
     }
 
     fn direct(&self, _binding: &JobBinding) -> Vec<Direct> {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use rustls_pki_types::{CertificateDer, TrustAnchor, UnixTime};
 use tripod_identity::{Identity, Kind, Realm};
 use webpki::{
-    CertRevocationList, EndEntityCert, Error, ExpirationPolicy, KeyUsage, RevocationCheckDepth,
-    RevocationOptionsBuilder, UnknownStatusPolicy,
+    Cert, CertRevocationList, EndEntityCert, Error, ExpirationPolicy, KeyUsage, RevocationCheckDepth,
+    RevocationOptionsBuilder, UnknownStatusPolicy, VerifiedPath,
 };
 
 use crate::limits::{CHAIN_MAX, URIS_MAX};
@@ -97,19 +97,55 @@ impl Judge<'_> {
             Side::Server => SERVER,
             Side::Client => CLIENT,
         });
-        let lists: Vec<&CertRevocationList<'_>> = self.revoked.iter().collect();
-        let revocation = RevocationOptionsBuilder::new(&lists).ok().map(|options| {
-            // Not every root has a list. An old list still says who was revoked; that a newer one is due is no
-            // reason to keep everybody out.
-            options
-                .with_depth(RevocationCheckDepth::Chain)
-                .with_status_policy(UnknownStatusPolicy::Allow)
-                .with_expiration_policy(ExpirationPolicy::Ignore)
-                .build()
-        });
-        let held = leaf.verify_for_usage(algorithms().all, roots, between, self.now, usage, revocation, None);
+        let is_unrevoked = |path: &VerifiedPath<'_>| self.check_revoked(path, usage);
+        let held = leaf.verify_for_usage(
+            algorithms().all,
+            roots,
+            between,
+            self.now,
+            usage,
+            None,
+            Some(&is_unrevoked),
+        );
         held.map(|_| ()).map_err(|error| refused(&error, side))
     }
+
+    /// Whether no list revokes a certificate of a path that holds apart from that. Each list is asked alone: of several of one
+    /// issuer's name `webpki` takes the first, and refuses everything if another key of that name has signed it, as it has
+    /// while an issuer is replaced by one of the same name.
+    fn check_revoked(&self, path: &VerifiedPath<'_>, usage: KeyUsage) -> Result<(), Error> {
+        let roots = [path.anchor().to_owned()];
+        let between: Vec<_> = path.intermediate_certificates().map(Cert::der).collect();
+        let leaf = path.end_entity();
+        self.revoked.iter().try_for_each(|list| {
+            let lists = [list];
+            // Not every root has a list. An old list still says who was revoked; that a newer one is due is no reason to
+            // keep everybody out.
+            let options = RevocationOptionsBuilder::new(&lists).ok().map(|options| {
+                options
+                    .with_depth(RevocationCheckDepth::Chain)
+                    .with_status_policy(UnknownStatusPolicy::Allow)
+                    .with_expiration_policy(ExpirationPolicy::Ignore)
+                    .build()
+            });
+            match leaf.verify_for_usage(algorithms().all, &roots, &between, self.now, usage, options, None) {
+                Err(error) if !is_of_another_key(&error) => Err(error),
+                _ => Ok(()),
+            }
+        })
+    }
+}
+
+/// Whether a list says nothing of a path, because none of its keys has signed it. The path itself holds, so its own signatures
+/// do, too; the variants without `Crl` are of paths that are tried besides.
+fn is_of_another_key(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::InvalidCrlSignatureForPublicKey
+            | Error::InvalidSignatureForPublicKey
+            | Error::UnsupportedCrlSignatureAlgorithmForPublicKeyContext(_)
+            | Error::UnsupportedSignatureAlgorithmForPublicKeyContext(_)
+    )
 }
 
 fn refused(error: &Error, side: Side) -> Refused {

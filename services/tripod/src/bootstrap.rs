@@ -5,9 +5,10 @@
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, chown};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 
+use nix::fcntl::OFlag;
 use serde::{Deserialize, Serialize};
 use tripod_local::files;
 use tripod_state::ids::{DurationMs, TokenId};
@@ -98,11 +99,12 @@ impl Place {
         self.write(ASKED, &serde_json::to_vec(asked)?)
     }
 
-    /// What the node is asked for, if anybody asks. What others could have written is not read.
+    /// What the node is asked for, if anybody asks, and the user whose file that is: the node's, to whom root gives what it
+    /// writes, or root. What others could have written is not read.
     ///
     /// # Errors
     /// The system's, or that it is nothing to go by.
-    pub(crate) fn asked(&self) -> io::Result<Option<Asked>> {
+    pub(crate) fn asked(&self) -> io::Result<Option<(Asked, u32)>> {
         self.read(ASKED)
     }
 
@@ -120,19 +122,21 @@ impl Place {
     /// # Errors
     /// The system's.
     pub(crate) fn take_answer(&self) -> io::Result<Option<Answered>> {
-        let answered = self.read(ANSWERED)?;
-        if answered.is_some() {
-            fs::remove_file(self.data.join(ANSWERED))?;
-        }
-        Ok(answered)
+        let Some((answered, _)) = self.read(ANSWERED)? else { return Ok(None) };
+        fs::remove_file(self.data.join(ANSWERED))?;
+        Ok(Some(answered))
     }
 
-    fn read<T: for<'a> Deserialize<'a>>(&self, name: &str) -> io::Result<Option<T>> {
+    /// What is looked at is what is read, and not what lies at the path a moment later.
+    fn read<T: for<'a> Deserialize<'a>>(&self, name: &str) -> io::Result<Option<(T, u32)>> {
         let path = self.data.join(name);
-        let found = match fs::symlink_metadata(&path) {
+        // A link is not followed, and nobody waits for who might write into a pipe.
+        let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+        let file = match fs::File::options().read(true).custom_flags(flags.bits()).open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            found => found?,
+            file => file?,
         };
+        let found = file.metadata()?;
         let owner = fs::metadata(&self.data)?.uid();
         let is_private = found.is_file() && found.mode() & OTHERS == 0 && [owner, 0].contains(&found.uid());
         if !is_private {
@@ -140,17 +144,23 @@ impl Place {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
         }
         let mut bytes = Vec::new();
-        fs::File::open(&path)?.take(BYTES_MAX).read_to_end(&mut bytes)?;
-        serde_json::from_slice(&bytes).map(Some).map_err(io::Error::from)
+        file.take(BYTES_MAX).read_to_end(&mut bytes)?;
+        let said = serde_json::from_slice(&bytes).map_err(io::Error::from)?;
+        Ok(Some((said, found.uid())))
     }
 
-    /// A file that is there whole or not at all, for the node's user also if root writes it.
+    /// A file that is there whole or not at all, for the node's user also if root writes it. The directory is that user's: what
+    /// lies there under the name of the unfinished file may be a link to anything, and root writes to no file that it has not made.
     fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let (path, temporary) = (self.data.join(name), self.data.join(format!("{name}.tmp")));
-        let mut file = files::create(&temporary)?;
+        match fs::remove_file(&temporary) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        let mut file = files::options().write(true).create_new(true).open(&temporary)?;
         let owner = fs::metadata(&self.data)?;
         if file.metadata()?.uid() != owner.uid() {
-            chown(&temporary, Some(owner.uid()), Some(owner.gid()))?;
+            fchown(&file, Some(owner.uid()), Some(owner.gid()))?;
         }
         file.write_all(bytes)?;
         file.sync_all()?;
@@ -177,8 +187,9 @@ mod tests {
         assert!(place.asked().expect("readable").is_none());
         place.ask(&asked()).expect("asked");
         assert_eq!(place.ask(&asked()).expect_err("it waits").kind(), io::ErrorKind::AlreadyExists);
-        let command = place.asked().expect("readable").expect("it is there").command();
-        let Some(Command::Bootstrap { token, hash, name, .. }) = command else { panic!("it is one") };
+        let (found, uid) = place.asked().expect("readable").expect("it is there");
+        assert_eq!(uid, fs::metadata(data.path()).expect("it is there").uid(), "whose file it is");
+        let Some(Command::Bootstrap { token, hash, name, .. }) = found.command() else { panic!("it is one") };
         assert_eq!((token, hash, name.as_str()), (TokenId(7), SecretHash([0xa5; 32]), "alice"));
         let answered = Answered { id: TokenId(7).to_string(), expires_ms: Some(9), refused: String::new() };
         place.answer(&answered).expect("answered");
@@ -199,6 +210,28 @@ mod tests {
         fs::write(&elsewhere, serde_json::to_vec(&asked()).expect("JSON")).expect("written");
         std::os::unix::fs::symlink(&elsewhere, place.asked_file()).expect("linked");
         assert!(place.asked().is_err(), "a link is not followed");
+    }
+
+    #[test]
+    fn what_a_link_in_the_place_of_an_unfinished_file_leads_to_stays_as_it_was() {
+        let data = tempfile::tempdir().expect("a directory");
+        let elsewhere = data.path().join("elsewhere");
+        fs::write(&elsewhere, "of root").expect("written");
+        fs::set_permissions(&elsewhere, Permissions::from_mode(0o644)).expect("set");
+        for name in [ASKED, ANSWERED] {
+            std::os::unix::fs::symlink(&elsewhere, data.path().join(format!("{name}.tmp"))).expect("linked");
+        }
+        let place = Place::of(data.path());
+        place.ask(&asked()).expect("asked");
+        assert!(place.asked().expect("readable").is_some(), "it is a file of its own");
+        let answered = Answered { id: TokenId(7).to_string(), expires_ms: Some(9), refused: String::new() };
+        place.answer(&answered).expect("answered");
+        assert_eq!(place.take_answer().expect("readable"), Some(answered));
+        assert_eq!(fs::read_to_string(&elsewhere).expect("readable"), "of root");
+        assert_eq!(fs::metadata(&elsewhere).expect("it is there").mode() & 0o777, 0o644);
+        // One that was left behind by a process that was killed is no obstacle.
+        fs::write(data.path().join(format!("{ASKED}.tmp")), "half").expect("written");
+        place.ask(&asked()).expect("asked");
     }
 
     #[test]

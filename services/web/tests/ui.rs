@@ -63,6 +63,20 @@ async fn a_task_is_told_with_what_it_waits_for_and_with_its_error() {
 }
 
 #[tokio::test]
+async fn a_task_of_a_job_that_is_watched_is_told_without_asking_the_leader_again() {
+    let node = Node::with_job(2).await;
+    node.register(0..2).await;
+    let router = tripod_web::router(node.gateway.clone());
+    let stream = request("/ui/api/v1/jobs/train/stream");
+    let mut viewer = Viewer::of(router.clone().oneshot(stream).await.expect("it answers"));
+    viewer.until(|frame| frame["fields"]["beats_told"] == true).await;
+    node.backend.depose();
+    let told = router.oneshot(request("/ui/api/v1/jobs/train/tasks/0")).await.expect("it answers");
+    let told: Value = serde_json::from_str(&text(told).await).expect("JSON");
+    assert_eq!(told["heard_told"], true, "the viewer's answer serves: {told}");
+}
+
+#[tokio::test]
 async fn the_overview_has_every_job_and_no_key_has_its_value_shown() {
     let node = Node::with_job(4).await;
     node.register(0..1).await;
@@ -90,6 +104,7 @@ async fn what_changes_is_streamed_and_only_that() {
     let mut viewer = Viewer::of(router.clone().oneshot(stream).await.expect("it answers"));
     let first = viewer.until(|frame| frame["states"] == "c4").await;
     assert_eq!(first["fields"]["headline"]["kind"], "runs");
+    assert_eq!(first["fields"]["as_of"]["behind_ms"], 0, "all that is committed is in it: {first}");
     node.arrive("s", [0, 1, 3]).await;
     let next = viewer.until(|frame| frame["states"] == "=bbmb").await;
     assert!(next["fields"].get("job").is_none(), "it has not changed: {next}");
@@ -104,6 +119,24 @@ async fn what_changes_is_streamed_and_only_that() {
     assert_eq!((&whole["whole"], &whole["states"]), (&true.into(), &"c4".into()));
     node.apply(Command::Job(job::Command::Delete { name: "train".to_owned() })).await;
     viewer.until(|frame| frame["fields"]["gone"] == true).await;
+}
+
+#[tokio::test]
+async fn more_open_barriers_than_are_shown_do_not_end_the_others() {
+    let node = Node::with_job(2).await;
+    node.register(0..2).await;
+    node.arrive("z", [0]).await;
+    let router = tripod_web::router(node.gateway.clone());
+    let stream = request("/ui/api/v1/jobs/train/stream");
+    let mut viewer = Viewer::of(router.oneshot(stream).await.expect("it answers"));
+    viewer.until(|frame| frame["fields"]["barriers"][0]["name"] == "barrier `z`").await;
+    for number in 0..32 {
+        node.arrive(&format!("b{number:02}"), [0]).await;
+    }
+    let shown = |frame: &Value| frame["fields"]["barriers"].as_array().is_some_and(|all| all.len() == 32);
+    let cut = viewer.until(shown).await;
+    let past = &cut["fields"]["past"];
+    assert!(past.is_null() || *past == serde_json::json!([]), "all 33 are open: {past}");
 }
 
 #[tokio::test]
@@ -218,6 +251,8 @@ async fn the_page_stands_in_words_for_who_has_no_script() {
     asked.headers_mut().insert(ACCEPT, "text/plain".parse().expect("a value"));
     let words = text(router.oneshot(asked).await.expect("it answers")).await;
     assert!(words.contains("job train   4 tasks   task 2 has not come"), "{words}");
+    assert!(words.contains("barrier `\u{fffd}[31msync`"), "{words}");
+    assert!(!words.contains(|letter: char| letter.is_control() && letter != '\n'), "{words:?}");
 }
 
 #[tokio::test]

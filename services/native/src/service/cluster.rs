@@ -3,7 +3,7 @@
 use tokio::sync::watch;
 use tonic::{Request, Response, Status};
 use tripod_audit::{Auditor, Record};
-use tripod_gate::Mode;
+use tripod_gate::{Admitted, Mode};
 use tripod_gateway::{Consistency, Gateway};
 use tripod_proto::tripod::v1::cluster_server::Cluster;
 use tripod_proto::tripod::v1::{
@@ -59,9 +59,11 @@ impl Cluster for Service {
         if request.get_ref().digest {
             admitted::asks_for_digest(request.extensions())?;
         }
+        let caller = Admitted::of(request.extensions()).cloned();
         // First: whatever is said of the log is said later, so the log is never behind what was hashed.
         let hashed = if request.into_inner().digest { Some(self.digest().await?) } else { None };
-        let before = TimeMs(self.gateway.log_time().await.0.saturating_sub(WAITING_MS));
+        // By this node's clock: whoever asks for the status does not wait for the leader.
+        let before = TimeMs(self.gateway.now().0.saturating_sub(WAITING_MS));
         let look = |state: &State| {
             let (count, longest) = state.jobs_waiting(before);
             let waiting = (count, longest.map(ToString::to_string));
@@ -74,6 +76,9 @@ impl Cluster for Service {
         response.backups = self.backups.borrow().as_ref().map(Backups::message);
         (response.jobs_waiting, response.waiting_job) = (waiting.0, waiting.1.unwrap_or_default());
         response.change_under_way = is_changing;
+        if let Some(caller) = caller {
+            keep_names(&mut response, |job| caller.may_hear_of(job));
+        }
         response.waiting_calls = self.gateway.waiting_calls();
         response.authorise = self.authorise.word().to_owned();
         response.insecure = self.gateway.is_insecure();
@@ -152,10 +157,46 @@ impl Cluster for Service {
     }
 }
 
+/// Takes out what names jobs of which the caller may not hear.
+fn keep_names(response: &mut StatusResponse, may_hear_of: impl Fn(&str) -> bool) {
+    response.closed_job_ports.retain(|port| may_hear_of(&port.job));
+    if !may_hear_of(&response.waiting_job) {
+        (response.jobs_waiting, response.waiting_job) = (0, String::new());
+    }
+}
+
 /// What is to change, and who says that.
 fn changed_by(request: &ChangeMembersRequest) -> String {
     let ChangeMembersRequest { change, by, plan, .. } = request;
     let change = change.as_ref().map_or_else(String::new, |change| format!("{change:?}"));
     let plan = if *plan { " (plan only)" } else { "" };
     format!("{change}{plan}, says {by}")
+}
+
+#[cfg(test)]
+mod tests {
+    use tripod_proto::tripod::v1::ClosedJobPort;
+
+    use super::*;
+
+    #[test]
+    fn a_status_names_no_job_of_which_its_caller_may_not_hear() {
+        let port = |job: &str| ClosedJobPort { job: job.to_owned(), ..Default::default() };
+        let waiting = |job: &str| StatusResponse {
+            closed_job_ports: vec![port("own"), port("other")],
+            jobs_waiting: 2,
+            waiting_job: job.to_owned(),
+            ..Default::default()
+        };
+        let mut told = waiting("other");
+        keep_names(&mut told, |job| job == "own");
+        assert_eq!(told.closed_job_ports, [port("own")]);
+        assert_eq!((told.jobs_waiting, told.waiting_job.as_str()), (0, ""));
+        let mut told = waiting("own");
+        keep_names(&mut told, |job| job == "own");
+        assert_eq!((told.jobs_waiting, told.waiting_job.as_str()), (2, "own"));
+        let mut told = waiting("other");
+        keep_names(&mut told, |_| true);
+        assert_eq!(told, waiting("other"));
+    }
 }

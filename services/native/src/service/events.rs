@@ -101,7 +101,11 @@ impl Events for Service {
         };
         let unknown = || status::of_fault(&resolve::unknown(name));
         let job = found.ok_or_else(unknown)?;
-        self.wait(job, &filter, decode::wait(wait_ms)).await?;
+        // By how long it takes, a wait for the events of another job would tell what happens there. Of jobs that had this name
+        // before nothing happens any more.
+        if self.look(|state| state.job_with_events(name)).await? == Some(job) {
+            self.wait(job, &filter, decode::wait(wait_ms)).await?;
+        }
         let look =
             move |state: &State| state.events_of(job, |event| filter.wants(event)).into_iter().collect();
         let answer = self.answer(why, look).await?;
@@ -125,5 +129,61 @@ impl Events for Service {
             of_cluster.chain(jobs.filter_map(|job| state.events_of(job, wanted))).collect()
         };
         Ok(Response::new(self.answer(why, look).await?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tonic::Code;
+    use tripod_proto::tripod::v1::{CreateJobRequest, EventPosition, JobSpec};
+    use tripod_state::ids::NodeId;
+    use tripod_state::{Answer, Command, member};
+
+    use super::*;
+
+    /// The id of a new job.
+    async fn created(gateway: &Gateway, name: &str) -> JobId {
+        let spec = Some(JobSpec { tasks: 1, ..Default::default() });
+        let create = crate::decode::create_job(CreateJobRequest { name: name.to_owned(), spec });
+        let created = gateway.submit(Command::Job(create.expect("legal"))).await.expect("no outage");
+        let Ok(Answer::Job(job)) = created else { panic!("it is made: {created:?}") };
+        job.id
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_waits_for_the_events_of_a_job_by_another_jobs_name() {
+        let (gateway, _backend) = Gateway::in_memory();
+        let addresses = member::Addresses {
+            client: "127.0.0.1:1".into(),
+            http: "127.0.0.1:2".into(),
+            job_host: "127.0.0.1".into(),
+            job_port_first: 8000,
+            job_port_count: 100,
+        };
+        let announce = member::Command::Announce { node: NodeId(1), addresses };
+        gateway.submit(Command::Member(announce)).await.expect("no outage").expect("not refused");
+        let (own, other) = (created(&gateway, "own").await, created(&gateway, "other").await);
+        let service = Service::new(gateway);
+        let wait = Duration::from_secs(1);
+        let follow = async |id: JobId| {
+            let request = JobEventsRequest {
+                job: "own".to_owned(),
+                job_id: id.0,
+                filter: None,
+                after: Some(EventPosition { index: u64::MAX, sequence: 0 }),
+                wait_ms: 1_000,
+            };
+            let began = Instant::now();
+            let answer = service.of_job(Request::new(request)).await;
+            (answer.map(drop).map_err(|status| status.code()), began.elapsed())
+        };
+        let (answer, took) = follow(own).await;
+        assert_eq!(answer, Ok(()));
+        assert!(took >= wait, "nothing has happened: {took:?}");
+        for id in [other, JobId(u64::MAX)] {
+            let (answer, took) = follow(id).await;
+            assert_eq!(answer, Err(Code::NotFound));
+            assert!(took < LOOK_EVERY, "{id}: {took:?}");
+        }
     }
 }

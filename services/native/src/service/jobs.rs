@@ -85,10 +85,16 @@ impl Service {
 impl Jobs for Service {
     async fn create(&self, request: Request<CreateJobRequest>) -> Result<Response<Job>, Status> {
         admitted::about_job(request.extensions(), &request.get_ref().name)?;
-        let answer = self.submit(decode::create_job(request.into_inner())?).await?;
-        let Answer::Job(summary) = answer else { return Err(status::unexpected(&answer)) };
-        let members = self.read(State::members).await?;
-        Ok(Response::new(encode::job(&summary, &members)))
+        let record = call(request.extensions(), "Jobs/Create");
+        let told = request.into_inner();
+        let record = Record { job: told.name.as_str().into(), ..record };
+        let create = async {
+            let answer = self.submit(decode::create_job(told)?).await?;
+            let Answer::Job(summary) = answer else { return Err(status::unexpected(&answer)) };
+            let members = self.read(State::members).await?;
+            Ok::<_, Status>(Response::new(encode::job(&summary, &members)))
+        };
+        audited(&self.auditor, record, create).await
     }
 
     async fn get(&self, request: Request<GetJobRequest>) -> Result<Response<Job>, Status> {
@@ -152,9 +158,14 @@ impl Jobs for Service {
 
     async fn note(&self, request: Request<NoteJobRequest>) -> Result<Response<NoteJobResponse>, Status> {
         admitted::about_job(request.extensions(), &request.get_ref().name)?;
+        let record = call(request.extensions(), "Jobs/Note");
         let NoteJobRequest { name, note } = request.into_inner();
-        self.submit(job::Command::Note { name, note }).await?;
-        Ok(Response::new(NoteJobResponse {}))
+        let record = Record { job: name.as_str().into(), ..record };
+        let keep = async {
+            self.submit(job::Command::Note { name, note }).await?;
+            Ok::<_, Status>(Response::new(NoteJobResponse {}))
+        };
+        audited(&self.auditor, record, keep).await
     }
 
     async fn end_task(&self, request: Request<EndTaskRequest>) -> Result<Response<EndTaskResponse>, Status> {

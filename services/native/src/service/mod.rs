@@ -52,12 +52,12 @@ pub(crate) fn cluster_service(
 }
 
 /// Adds the services of `tripod.v1`, and `grpc.health.v1`, to the routes of a port. Calls that change something of the
-/// cluster are written down by `auditor`.
+/// cluster are written down by `auditor`; `authorise` is what the node does with calls that their callers may not make.
 pub(crate) fn add_to(
     routes: Routes,
     gateway: &Gateway,
     cluster: cluster::Service,
-    auditor: &Auditor,
+    (auditor, authorise): (&Auditor, Mode),
 ) -> Routes {
     let kv = kv_server(Arc::new(kv::Service::new(gateway.clone())));
     routes
@@ -68,8 +68,8 @@ pub(crate) fn add_to(
         .add_service(EventsServer::new(events::Service::new(gateway.clone())))
         .add_service(MindsporeServer::new(mindspore::Service::new(gateway.clone())))
         .add_service(SessionsServer::new(sessions::Service::new(gateway.clone())))
-        .add_service(SnapshotsServer::new(snapshots::Service::new(gateway.clone())))
-        .add_service(TokensServer::new(tokens::Service::new(gateway.clone(), auditor.clone())))
+        .add_service(SnapshotsServer::new(snapshots::Service::new(gateway.clone(), auditor.clone())))
+        .add_service(TokensServer::new(tokens::Service::new(gateway.clone(), auditor.clone(), authorise)))
         .add_service(kv)
         .add_service(HealthServer::new(health::Service::new(gateway.clone())))
 }

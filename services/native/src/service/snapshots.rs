@@ -8,30 +8,30 @@ use std::time::SystemTime;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt as _};
 use tonic::{Request, Response, Status};
+use tripod_audit::{Auditor, Record};
 use tripod_gateway::{Consistency, Gateway};
 use tripod_proto::tripod::v1::save_part::Part;
 use tripod_proto::tripod::v1::snapshots_server::Snapshots;
 use tripod_proto::tripod::v1::{SaveBegin, SavePart, SaveRequest};
 
+use crate::audited::{audited, call};
 use crate::status;
+
+/// The parts of a snapshot, as they are made.
+type Saving = Pin<Box<dyn Stream<Item = Result<SavePart, Status>> + Send>>;
 
 pub(super) struct Service {
     gateway: Gateway,
+    auditor: Auditor,
 }
 
 impl Service {
-    pub(super) fn new(gateway: Gateway) -> Self {
-        Self { gateway }
+    pub(super) fn new(gateway: Gateway, auditor: Auditor) -> Self {
+        Self { gateway, auditor }
     }
-}
 
-#[tonic::async_trait]
-impl Snapshots for Service {
-    type SaveStream = Pin<Box<dyn Stream<Item = Result<SavePart, Status>> + Send>>;
-
-    async fn save(&self, request: Request<SaveRequest>) -> Result<Response<Self::SaveStream>, Status> {
-        let freshness =
-            if request.into_inner().local { Consistency::Local } else { Consistency::Linearizable };
+    async fn begin(&self, local: bool) -> Result<Response<Saving>, Status> {
+        let freshness = if local { Consistency::Local } else { Consistency::Linearizable };
         let read = self.gateway.read(freshness, |_| ()).await;
         read.map_err(|outage| status::of_outage(&outage))?;
         let saving = self.gateway.admin().save_snapshot().map_err(|error| status::of_save(&error))?;
@@ -61,5 +61,18 @@ impl Snapshots for Service {
             None
         }));
         Ok(Response::new(Box::pin(first.chain(parts).chain(end))))
+    }
+}
+
+#[tonic::async_trait]
+impl Snapshots for Service {
+    type SaveStream = Saving;
+
+    async fn save(&self, request: Request<SaveRequest>) -> Result<Response<Saving>, Status> {
+        // Whoever has a snapshot has every key and value of every job.
+        let record = call(request.extensions(), "Snapshots/Save");
+        let local = request.into_inner().local;
+        let of = if local { "the state as this node has it" } else { "the state" };
+        audited(&self.auditor, Record { resource: of.into(), ..record }, self.begin(local)).await
     }
 }

@@ -1,10 +1,12 @@
 //! `tripod.v1.Tokens`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use http::Extensions;
 use tonic::{Request, Response, Status};
 use tripod_audit::{Auditor, Record};
+use tripod_gate::{Caller, Mode, Role};
 use tripod_gateway::{Consistency, Gateway};
 use tripod_port::{CallContext, CallerAddress};
 use tripod_proto::tripod::v1::tokens_server::Tokens;
@@ -26,11 +28,24 @@ const LISTED_MAX: usize = 1_000;
 pub(super) struct Service {
     gateway: Gateway,
     auditor: Auditor,
+    authorise: Mode,
 }
 
 impl Service {
-    pub(super) fn new(gateway: Gateway, auditor: Auditor) -> Self {
-        Self { gateway, auditor }
+    pub(super) fn new(gateway: Gateway, auditor: Auditor, authorise: Mode) -> Self {
+        Self { gateway, auditor, authorise }
+    }
+
+    /// Who calls: whom somebody before this service has said, else whom a certificate names. In plain text that is nobody, who may
+    /// what everybody could before there were identities.
+    fn maker(&self, extensions: &Extensions) -> Option<Arc<Maker>> {
+        let said = extensions.get::<Arc<Maker>>().cloned();
+        said.or_else(|| {
+            let identity = CallContext::proved(extensions)?.identity();
+            let name = identity.kind.to_string();
+            let role = Caller::by_path(identity.clone()).role();
+            Some(Arc::new(by_certificate(name, role, self.authorise)))
+        })
     }
 
     async fn submit(&self, command: Token) -> Result<Answer, Status> {
@@ -41,7 +56,7 @@ impl Service {
         if !is_private(request.extensions()) {
             return Err(status::token::in_plain_text());
         }
-        let maker = maker(request.extensions());
+        let maker = self.maker(request.extensions());
         let wanted = decode::token::wanted(request.into_inner())?;
         wanted.bearer.check().map_err(|fault| status::of_fault(&fault))?;
         check(maker.as_deref(), &wanted.bearer)?;
@@ -66,7 +81,7 @@ impl Service {
         &self,
         request: Request<RevokeTokenRequest>,
     ) -> Result<Response<RevokeTokenResponse>, Status> {
-        let maker = maker(request.extensions());
+        let maker = self.maker(request.extensions());
         let RevokeTokenRequest { id, by } = request.into_inner();
         let token = decode::token::id(&id)?;
         if let Some(Maker::Owner { .. }) = maker.as_deref() {
@@ -99,7 +114,7 @@ impl Tokens for Service {
         &self,
         request: Request<ListTokensRequest>,
     ) -> Result<Response<ListTokensResponse>, Status> {
-        let maker = maker(request.extensions());
+        let maker = self.maker(request.extensions());
         let after = match request.get_ref().after.as_str() {
             "" => None,
             id => Some(decode::token::id(id)?),
@@ -129,9 +144,12 @@ impl Tokens for Service {
     }
 }
 
-/// Who calls, if whoever decides what a call may do has said it. Without a word everybody is an operator, as for every other RPC.
-fn maker(extensions: &Extensions) -> Option<Arc<Maker>> {
-    extensions.get::<Arc<Maker>>().cloned()
+/// Whoever has a certificate of this role. Where roles are not enforced it may what it always could, by its own name.
+fn by_certificate(name: String, role: Option<Role>, authorise: Mode) -> Maker {
+    if authorise == Mode::Enforce && role != Some(Role::Operator) {
+        return Maker::Owner { name, jobs: BTreeSet::new() };
+    }
+    Maker::Operator { name }
 }
 
 fn check(maker: Option<&Maker>, bearer: &tripod_state::token::Bearer) -> Result<(), Status> {
@@ -151,4 +169,25 @@ fn is_private(extensions: &Extensions) -> bool {
 
 fn is_on_this_host(address: CallerAddress) -> bool {
     address.0.is_none_or(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use tripod_state::token::{Bearer, Kind};
+
+    use super::*;
+
+    #[test]
+    fn a_certificate_names_its_maker_and_confines_it_where_roles_are_enforced() {
+        let viewer = Bearer { kind: Kind::Viewer, job: None, task: None, name: "bob".to_owned() };
+        let of = |role, authorise| by_certificate("x".to_owned(), Some(role), authorise);
+        for role in Role::ALL {
+            for authorise in [Mode::Off, Mode::Rehearse, Mode::Enforce] {
+                let maker = of(role, authorise);
+                assert_eq!(maker.name(), "x");
+                let is_free = role == Role::Operator || authorise != Mode::Enforce;
+                assert_eq!(maker.check(&viewer).is_ok(), is_free, "{role:?} {authorise}");
+            }
+        }
+    }
 }

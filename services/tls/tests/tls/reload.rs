@@ -1,9 +1,9 @@
 //! Files are replaced while connections come.
 
 use tripod_proto::code::Code;
-use tripod_tls::{ClientTls, Mode, Port, ServerTls};
+use tripod_tls::{ClientTls, Mode, Outcome, Port, ServerTls};
 
-use crate::support::{Authority, Wanted, World, connect, put, put_pair};
+use crate::support::{Authority, Wanted, World, connect, connect_as, counted, put, put_pair, stranger};
 
 #[tokio::test]
 async fn s24_new_certificates_are_taken_and_bad_ones_are_not() {
@@ -64,4 +64,34 @@ async fn s21_a_list_that_is_replaced_counts_from_the_next_connection_on() {
     put(world.node.path(), "crl.pem", &Authority::new("others").revoking(serial));
     assert_eq!(tls.reload(), Ok(true));
     assert!(works().await);
+}
+
+#[tokio::test]
+async fn s25_lists_of_an_issuer_and_of_its_replacement_of_the_same_name_revoke_what_each_has_signed() {
+    let world = World::new();
+    let newer = Authority::new("clients");
+    put(world.node.path(), "client-ca.crt", &format!("{}{}", world.clients.pem, newer.pem));
+    let (of_old, of_new) = (world.clients.revoking(7), newer.revoking(8));
+    let both = format!("{of_old}{of_new}");
+    let turned = format!("{of_new}{of_old}");
+    for (lists, revoked) in
+        [(&of_old, (true, false)), (&of_new, (false, true)), (&both, (true, true)), (&turned, (true, true))]
+    {
+        put(world.node.path(), "crl.pem", lists);
+        let outcome = |revoked| if revoked { Outcome::Revoked } else { Outcome::Ok };
+        for (issuer, serial, expected) in [
+            (&world.clients, 7, outcome(revoked.0)),
+            (&world.clients, 8, Outcome::Ok),
+            (&newer, 7, Outcome::Ok),
+            (&newer, 8, outcome(revoked.1)),
+        ] {
+            let tls = world.node_tls();
+            let server = ServerTls::new(&tls, Port::Client, Mode::Strict).unwrap();
+            let pair = issuer.sign(&Wanted { serial, ..Wanted::operator() });
+            let config = stranger(&world.nodes, Some((vec![pair.der.clone()], pair.key())));
+            let ((served, _), _) = connect_as(&server, config).await;
+            assert_eq!(served.is_ok(), expected == Outcome::Ok, "{serial}: {served:?}");
+            assert_eq!(counted(&tls, Port::Client), expected, "{serial}");
+        }
+    }
 }

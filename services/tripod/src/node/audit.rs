@@ -1,17 +1,18 @@
 //! The audit log of a node: opened before anything is served, closed when all is over.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use tripod_audit::Auditor;
+use tripod_audit::{Auditor, Sink};
 use tripod_proto::code::Code;
 
 use super::Config;
 use crate::failure::Failure;
 use crate::logging::{self, number};
 
-/// How often the log says that lines are lost; each is counted.
+/// How often the log says of a sink that it takes no lines; each line that is lost is counted.
 const TOLD_EVERY: Duration = Duration::from_mins(1);
 
 /// What writes lines of this node; nothing, unless flags say where.
@@ -31,15 +32,16 @@ pub(super) fn start(config: &Config) -> Result<Auditor, Failure> {
     Ok(auditor)
 }
 
-/// Says that lines are lost, once a minute.
+/// Says once a minute of each sink that it takes no lines.
 fn complain() -> tripod_audit::Complain {
-    let told: Mutex<Option<Instant>> = Mutex::new(None);
-    Box::new(move |error: &io::Error| {
+    let told: Mutex<BTreeMap<Sink, Instant>> = Mutex::default();
+    Box::new(move |sink: Sink, error: &io::Error| {
         let mut told = told.lock();
-        if told.is_none_or(|at| at.elapsed() >= TOLD_EVERY) {
-            *told = Some(Instant::now());
+        if told.get(&sink).is_none_or(|at| at.elapsed() >= TOLD_EVERY) {
+            told.insert(sink, Instant::now());
+            // Those that no sink has taken.
             let lost = tripod_audit::lost();
-            tracing::error!(code = number(Code::AuditLost), %error, lost, "lines of the audit log are lost");
+            tracing::error!(code = number(Code::AuditLost), %sink, %error, lost, "lines of the audit log are not written");
         }
     })
 }

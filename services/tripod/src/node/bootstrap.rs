@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::task::spawn_blocking;
-use tripod_audit::{Auditor, How, Outcome, Record};
+use tripod_audit::{Auditor, How, Outcome, Record, kind_of, user};
 use tripod_gateway::{Gateway, Outage};
 use tripod_proto::code::Code;
 use tripod_state::token::Refusal;
@@ -16,14 +16,17 @@ use crate::logging::number;
 
 /// Between two looks at the directory.
 const EVERY: Duration = Duration::from_millis(500);
+/// After something has failed that fails again most likely, such as a question that cannot be read, an answer that cannot be
+/// written, or a proposal that nobody takes: each try may be an entry of the replicated log and a line of the audit log.
+const REST: Duration = Duration::from_secs(30);
 
 /// Looks for what is asked, proposes it, and answers, for as long as the node runs.
 pub(super) async fn run(gateway: Gateway, data: PathBuf, auditor: Auditor) {
     let place = Place::of(&data);
     loop {
         tokio::time::sleep(EVERY).await;
-        let asked = match on_a_thread(&place, Place::asked).await {
-            Ok(Some(asked)) => asked,
+        let (asked, uid) = match on_a_thread(&place, Place::asked).await {
+            Ok(Some(found)) => found,
             Ok(None) => continue,
             Err(error) => {
                 tracing::warn!(
@@ -32,16 +35,28 @@ pub(super) async fn run(gateway: Gateway, data: PathBuf, auditor: Auditor) {
                     %error,
                     "what is asked for is not gone by; remove the file, and run `tripod auth bootstrap` again"
                 );
-                tokio::time::sleep(60 * EVERY).await;
+                tokio::time::sleep(REST).await;
                 continue;
             }
         };
         // Without a leader there is one later, and the same again is answered as the first time.
-        let record = record(&asked);
+        let record = record(&asked, uid);
         if auditor.begin(&record).await.is_err() {
+            tokio::time::sleep(REST).await;
             continue;
         }
-        let Ok(answered) = propose(&gateway, &asked).await else { continue };
+        let answered = match propose(&gateway, &asked).await {
+            Ok(answered) => answered,
+            Err(outage) => {
+                tracing::info!(%outage, "what was asked for was not taken; it is proposed again");
+                let is_open = matches!(outage, Outage::Unknown(_));
+                let outcome = if is_open { Outcome::Unknown } else { Outcome::Failed };
+                let reason = outage.to_string().as_str().into();
+                auditor.end(Record { outcome, reason, ..record }).await;
+                tokio::time::sleep(REST).await;
+                continue;
+            }
+        };
         let outcome = if answered.expires_ms.is_some() { Outcome::Done } else { Outcome::Refused };
         auditor.end(Record { outcome, reason: answered.refused.as_str().into(), ..record }).await;
         match answered.expires_ms {
@@ -60,16 +75,18 @@ pub(super) async fn run(gateway: Gateway, data: PathBuf, auditor: Auditor) {
         }
         if let Err(error) = on_a_thread(&place, move |place| place.answer(&answered)).await {
             tracing::warn!(code = number(Code::TokenBootstrap), %error, "what was asked for cannot be answered");
+            tokio::time::sleep(REST).await;
         }
     }
 }
 
-/// Who asks is who may write to the directory.
-fn record(asked: &Asked) -> Record {
-    let resource = format!("bootstrap: token {} of operator {}", asked.id, asked.name);
+/// Who asks is who may write to the directory: the user whose file it is. A name in the file is what that says of itself.
+fn record(asked: &Asked, uid: u32) -> Record {
+    let who = user(uid);
+    let resource = format!("bootstrap: token {} of operator {}, says {}", asked.id, asked.name, asked.by);
     Record {
-        who: asked.by.as_str().into(),
-        kind: "operator".into(),
+        kind: kind_of(&who).into(),
+        who: who.as_str().into(),
         how: How::Uid,
         from: "this machine".into(),
         resource: resource.as_str().into(),
@@ -112,5 +129,44 @@ fn in_words(fault: &Fault) -> String {
             fault.text()
         ),
         other => format!("{}: {}", Code::TokenBootstrap, other.text()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tripod_state::ids::TokenId;
+    use tripod_state::level;
+    use tripod_state::token::SecretHash;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_cannot_be_written_makes_two_entries_a_minute_and_not_two_a_second() {
+        let (gateway, _backend) = Gateway::in_memory();
+        let raise = level::Command::Raise { to: level::NEWEST, heard: Vec::new() };
+        gateway.submit(Command::Level(raise)).await.expect("no outage").expect("not refused");
+        let data = tempfile::tempdir().expect("a directory");
+        let place = Place::of(data.path());
+        let asked = Asked::of(TokenId(7), SecretHash([0xa5; 32]));
+        let asked = Asked { name: "alice".to_owned(), lifetime_ms: 1_000, by: "root@n1".to_owned(), ..asked };
+        place.ask(&asked).expect("asked");
+        // No file takes the place of a directory.
+        std::fs::create_dir(data.path().join("auth-bootstrap.answer.json")).expect("made");
+        let before = gateway.admin().status().applied.0;
+        let running = run(gateway.clone(), data.path().to_owned(), Auditor::default());
+        let minute = Duration::from_secs(60);
+        assert!(tokio::time::timeout(minute, running).await.is_err(), "it runs as long as the node");
+        let entries = gateway.admin().status().applied.0 - before;
+        assert!((1..=2).contains(&entries), "{entries}");
+        assert!(place.asked_file().exists(), "it is still to be answered");
+    }
+
+    #[test]
+    fn a_line_names_the_user_whose_file_it_is_and_not_who_the_file_says_it_is() {
+        let asked = Asked::of(TokenId(7), SecretHash([0xa5; 32]));
+        let asked = Asked { name: "alice".to_owned(), by: "root@n1".to_owned(), ..asked };
+        let record = record(&asked, 1_000);
+        assert_eq!((record.who.as_str(), record.kind.as_str(), record.how), ("user/1000", "user", How::Uid));
+        assert!(record.resource.as_str().ends_with("of operator alice, says root@n1"), "{record:?}");
     }
 }

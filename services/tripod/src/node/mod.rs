@@ -138,7 +138,7 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     let connections = connection_limits(&config);
     let listeners = Listeners::open(&config).await?;
     let addresses = Addresses::of(&config, &listeners)?;
-    let authority = Authority::new(config.authorise);
+    let authority = Authority::new(config.authorise, &auditor);
     let (gateway, handle) = replicate(&config, connections, &authority).await?;
     joining::done(&config.data);
     let mut tasks = Tasks::new();

@@ -12,7 +12,7 @@ use tripod_identity::{Identity, Kind, Realm};
 use tripod_proto::code::Code;
 use tripod_tls::{CERTIFICATE_FILE, CLIENT_ROOTS_FILE, KEY_FILE, ROOTS_FILE};
 
-use super::record::{self, Line};
+use super::record::{ISSUED, Line, Record};
 use super::request::Request;
 use super::{failed, store};
 use crate::failure::Failure;
@@ -132,30 +132,36 @@ impl Authority {
         params.use_authority_key_identifier_extension = true;
         let serial = serial();
         params.serial_number = Some(SerialNumber::from_slice(&serial));
+        let client_roots =
+            (is_node && has_two).then(|| store::read(&self.directory, &format!("{CLIENT}.crt")));
+        let client_roots = client_roots.transpose()?;
         store::directory(out)?;
-        let mut files = Vec::new();
-        let pem = match request {
-            Some(request) => params.signed_by(request.public_key(), &issuer).map_err(failed)?.pem(),
+        let (key, certificate) = match request {
+            Some(request) => (None, params.signed_by(request.public_key(), &issuer).map_err(failed)?),
             None => {
                 let key = KeyPair::generate().map_err(failed)?;
                 let certificate = params.signed_by(&key, &issuer).map_err(failed)?;
-                store::write(out, KEY_FILE, &key.serialize_pem())?;
-                files.push(KEY_FILE);
-                certificate.pem()
+                (Some(key), certificate)
             }
         };
-        // Before anybody has it: what is not recorded cannot be revoked by its name.
+        // Before anybody has it: what is not recorded cannot be revoked by its name. And before anything is written where
+        // files may be that hold together.
         let now_s = now().as_secs();
         let (signer, path) = (signer.to_owned(), identity.kind.to_string());
         let line = Line { signer, serial, not_after_s: not_after_ms / 1000, at_s: now_s, path };
-        record::add(&self.directory, record::ISSUED, &[line], now_s)?;
-        store::write(out, ROOTS_FILE, &roots)?;
-        if is_node && has_two {
-            store::write(out, CLIENT_ROOTS_FILE, &store::read(&self.directory, &format!("{CLIENT}.crt"))?)?;
+        Record::open(&self.directory)?.add(ISSUED, &[line], now_s)?;
+        let mut files = Vec::new();
+        if let Some(key) = key {
+            store::write(out, KEY_FILE, &key.serialize_pem())?;
+            files.push(KEY_FILE);
         }
-        store::write(out, CERTIFICATE_FILE, &pem)?;
+        store::write(out, ROOTS_FILE, &roots)?;
+        if let Some(roots) = &client_roots {
+            store::write(out, CLIENT_ROOTS_FILE, roots)?;
+        }
+        store::write(out, CERTIFICATE_FILE, &certificate.pem())?;
         files.extend([CERTIFICATE_FILE, ROOTS_FILE]);
-        files.extend((is_node && has_two).then_some(CLIENT_ROOTS_FILE));
+        files.extend(client_roots.map(|_| CLIENT_ROOTS_FILE));
         Ok(Issued { identity: identity.clone(), files, not_after_ms })
     }
 
@@ -245,6 +251,21 @@ mod tests {
     }
 
     #[test]
+    fn a_certificate_that_cannot_be_recorded_leaves_the_files_before_it_whole() {
+        let root = tempfile::tempdir().expect("a directory");
+        let (ca, out) = (root.path().join("ca"), root.path().join("n1"));
+        let authority = Authority::init(&ca, realm(), false, DAY * 3650).expect("made");
+        let identity = authority.identity("node/n1").expect("legal");
+        let wanted = Wanted { identity, hosts: &["10.0.0.1".to_owned()], lifetime: DAY, request: None };
+        authority.issue(&wanted, &out).expect("made");
+        let serial = Tls::read(&out).expect("whole").serial();
+        std::fs::write(ca.join(ISSUED), "damaged\n").expect("written");
+        let text = authority.issue(&wanted, &out).expect_err("not recorded").to_string();
+        assert!(text.contains("issued is damaged in line 1"), "{text}");
+        assert_eq!(Tls::read(&out).expect("still whole").serial(), serial);
+    }
+
+    #[test]
     fn keys_stay_where_they_were_made_and_certificates_come_to_them() {
         let root = tempfile::tempdir().expect("a directory");
         let (ca, own, signed) = (root.path().join("ca"), root.path().join("own"), root.path().join("signed"));
@@ -253,6 +274,11 @@ mod tests {
         Request::make("node/n1", &own, &file).expect("made");
         let again = Request::make("node/n1", &own, &file).expect_err("the key may be in use");
         assert!(again.to_string().contains("tls.key is there"), "{again}");
+        let asked = std::fs::read(&file).expect("a request");
+        let unsigned = Request::make("node/n1", &signed, &file).expect_err("--ca was forgotten").to_string();
+        assert!(unsigned.contains("n1.csr is there") && unsigned.contains("with --ca DIR"), "{unsigned}");
+        assert!(!signed.join(KEY_FILE).exists(), "nothing was made");
+        assert_eq!(std::fs::read(&file).expect("it is still there"), asked);
         let wrong = Request::read(&file, "node/n2").expect_err("not what it asks for");
         assert!(
             wrong.to_string().contains("asks for a certificate of node/n1, and not of node/n2"),

@@ -32,6 +32,15 @@ impl Request {
             );
             return Err(Failure::new(Code::PkiFailed, text));
         }
+        // Whoever forgets --ca means to sign it. What is no file, as the standard output, has nothing to lose.
+        if file.is_file() {
+            let text = format!(
+                "{} is there, and perhaps a request that is to be signed; next: sign it by the same command with --ca DIR, or \
+                 name another file by --csr",
+                file.display()
+            );
+            return Err(Failure::new(Code::PkiFailed, text));
+        }
         let mut params = CertificateParams::default();
         params.distinguished_name = DistinguishedName::new();
         params.distinguished_name.push(DnType::CommonName, path);

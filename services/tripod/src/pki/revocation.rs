@@ -11,7 +11,7 @@ use x509_parser::certificate::X509Certificate;
 use x509_parser::pem::parse_x509_pem;
 
 use super::authority::{Authority, at, now};
-use super::record::{self, ISSUED, Line, REVOKED};
+use super::record::{ISSUED, Line, REVOKED, Record};
 use super::{failed, store};
 use crate::failure::Failure;
 
@@ -23,8 +23,9 @@ impl Authority {
     /// meant, or the file of a certificate. Gives what was not revoked before.
     pub(crate) fn revoke(&self, whom: &[String]) -> Result<Vec<Line>, Failure> {
         let now_s = now().as_secs();
-        let known = record::read(self.directory(), REVOKED, now_s)?;
-        let issued = record::read(self.directory(), ISSUED, now_s)?;
+        let record = Record::open(self.directory())?;
+        let known = record.read(REVOKED, now_s)?;
+        let issued = record.read(ISSUED, now_s)?;
         let mut more: Vec<Line> = Vec::new();
         for one in whom {
             let found = if Path::new(one).is_file() {
@@ -47,7 +48,7 @@ impl Authority {
                 }
             }
         }
-        record::add(self.directory(), REVOKED, &more, now_s)?;
+        record.add(REVOKED, &more, now_s)?;
         Ok(more)
     }
 
@@ -55,7 +56,9 @@ impl Authority {
     /// after that time; until there is one it counts on. Gives how many certificates are in them.
     pub(crate) fn write_lists(&self, lifetime: Duration, files: &[PathBuf]) -> Result<usize, Failure> {
         let (directory, now) = (self.directory(), now());
-        let revoked = record::read(directory, REVOKED, now.as_secs())?;
+        // Also for the number, and so that an older list is never written over a newer one.
+        let record = Record::open(directory)?;
+        let revoked = record.read(REVOKED, now.as_secs())?;
         let number = if directory.join(NUMBER).exists() {
             store::read(directory, NUMBER)?.trim().parse::<u64>().map_err(failed)?.saturating_add(1)
         } else {
@@ -84,6 +87,7 @@ impl Authority {
             let name = file.file_name().and_then(|name| name.to_str()).unwrap_or(REVOKED_FILE);
             store::write(parent, name, &lists)?;
         }
+        drop(record);
         Ok(revoked.len())
     }
 

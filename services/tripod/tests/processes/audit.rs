@@ -78,6 +78,10 @@ fn s55_what_changes_a_cluster_has_a_line_and_a_line_that_is_taken_out_is_named()
     let node = Node::start(&ports, place.path(), &["--audit-dir", "audit"]);
     let create = node.run(&["job", "create", "train", "--tasks", "1"]);
     assert!(create.status.success(), "{}", stderr(&create));
+    let note = node.run(&["job", "note", "train", "a word"]);
+    assert!(note.status.success(), "{}", stderr(&note));
+    let save = node.run(&["snapshot", "save", "saved"]);
+    assert!(save.status.success(), "{}", stderr(&save));
     let delete = node.run(&["job", "delete", "train", "--yes"]);
     assert!(delete.status.success(), "{}", stderr(&delete));
     assert!(!node.run(&["job", "delete", "train", "--yes"]).status.success());
@@ -92,12 +96,21 @@ fn s55_what_changes_a_cluster_has_a_line_and_a_line_that_is_taken_out_is_named()
         assert!(lines.lines().any(|line| words.iter().all(|word| line.contains(word))), "{words:?}: {lines}");
     };
     has(&["\"change\":\"opened\""]);
+    has(&["/tripod.v1.Jobs/Create", "\"job\":\"train\"", "\"outcome\":\"done\""]);
+    has(&["/tripod.v1.Jobs/Note", "\"job\":\"train\"", "\"outcome\":\"done\""]);
+    has(&["/tripod.v1.Snapshots/Save", "the state", "\"outcome\":\"done\""]);
     has(&["/tripod.v1.Jobs/Delete", "\"job\":\"train\"", "\"outcome\":\"done\"", "\"from\":\"127.0.0.1\""]);
     has(&["/tripod.v1.Jobs/Delete", "\"outcome\":\"refused\"", "job-unknown"]);
     has(&["/tripod.v1.Tokens/Create", "viewer bob", "\"outcome\":\"done\""]);
     has(&["/tripod.v1.Tokens/Revoke", &id]);
     let secret = token.split('_').nth(3).expect("the fourth part");
-    assert!(!lines.contains(secret) && !lines.contains("Kv/Put") && !lines.contains("value"), "{lines}");
+    assert!(
+        !lines.contains(secret)
+            && !lines.contains("Kv/Put")
+            && !lines.contains("value")
+            && !lines.contains("a word"),
+        "{lines}"
+    );
 
     let verify = node.run(&["audit", "verify", "audit", "-o", "json"]);
     assert!(verify.status.success(), "{}", stderr(&verify));

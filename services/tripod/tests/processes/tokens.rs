@@ -65,6 +65,11 @@ fn the_first_token_is_made_on_a_nodes_machine_and_makes_others() {
     check("auth token list", &list);
     let tokens = list["tokens"].as_array().expect("a list");
     assert_eq!(tokens.len(), 3);
+    let of_agent = tokens.iter().find(|token| token["id"] == id).expect("it is listed");
+    assert_eq!(
+        of_agent["by"], "operator/ann",
+        "what the certificate says counts, and not what the call says"
+    );
     let secret = text.split('_').nth(3).expect("the fourth part");
     assert!(!list.to_string().contains(secret));
 
@@ -112,6 +117,22 @@ fn s30_a_token_that_others_may_read_is_not_used_and_none_is_shown_in_plain_text(
     assert_eq!(mode(&site.file("d/auth-bootstrap.json")), 0o600);
     let plain = site.run(None, &["kv", "get", "key", "--token-file", "b.token"]);
     assert!(stderr(&plain).contains("T1534 token-plain"), "{}", stderr(&plain));
-    let again = bootstrap(&site, "d", &["--timeout", "0.2"]);
+    assert!(stderr(&made).contains("b.token is kept"), "{}", stderr(&made));
+    let again = bootstrap(&site, "d", &["--timeout", "0.2", "--out", "again.token"]);
     assert!(stderr(&again).contains("was asked for before"), "{}", stderr(&again));
+    assert!(!site.file("again.token").exists(), "nobody was asked for that one");
+    let word = site.file("d/auth-bootstrap.json");
+    fs::remove_file(&word).expect("removed");
+
+    // One that is killed while it waits leaves the token whose hash may be taken by then.
+    let mut waiting = tripod();
+    waiting.args(["auth", "bootstrap", "--data", "d", "--timeout", "60", "--out", "c.token"]);
+    let mut waiting = waiting.current_dir(site.file("")).spawn().expect("starts");
+    until_blocking("what it asks for", || word.exists().then_some(()));
+    waiting.kill().expect("killed");
+    waiting.wait().expect("waited");
+    let asked: Value = serde_json::from_slice(&fs::read(&word).expect("readable")).expect("JSON");
+    let kept = fs::read_to_string(site.file("c.token")).expect("written");
+    assert_eq!(kept.split('_').nth(2), asked["id"].as_str(), "the token that was asked for");
+    assert!(kept.starts_with("trp_operator_") && kept.ends_with('\n'), "whole");
 }

@@ -27,7 +27,7 @@ interface Frame {
   beats?: string | [number, string][];
 }
 
-/** Without a frame for so long, the node is gone: it sends one each second. */
+/** Without a frame for so long, the node is gone: it sends one each second. What is older than that lags. */
 export const GONE_MS = 3_000;
 const AGAIN_MS = 3_000;
 const NONE = new Uint8Array(0);

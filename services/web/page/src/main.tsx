@@ -78,16 +78,21 @@ function Age({ shown, paused, toggle }: { shown: Shown; paused: boolean; toggle:
     const timer = setInterval(() => again(0), 500);
     return () => clearInterval(timer);
   }, []);
-  const age = Math.max(0, performance.now() - shown.at);
+  const silent = Math.max(0, performance.now() - shown.at);
+  const behind = (shown.fields.as_of?.behind_ms as number | undefined) ?? 0;
+  const age = silent + behind;
   const leaderless = shown.fields.as_of?.leaderless_ms as number | null | undefined;
-  const gone = age > GONE_MS && !paused;
+  const gone = silent > GONE_MS && !paused;
+  const lags = behind > GONE_MS;
   const words = gone
     ? `! this node is gone; as of ${span(age)} ago`
     : leaderless
       ? `! nobody leads since ${span(leaderless)}; from this node's memory`
-      : `as of ${span(age)} ago`;
+      : lags
+        ? `! this node lags: as of ${span(age)} ago`
+        : `as of ${span(age)} ago`;
   return (
-    <div class={gone || leaderless ? "age bad" : "age"}>
+    <div class={gone || leaderless || lags ? "age bad" : "age"}>
       <span role={gone ? "alert" : undefined}>{words}</span>{" "}
       <button type="button" aria-pressed={paused} onClick={toggle}>
         {paused ? "Stopped" : gone ? "Tries again" : "Live"}

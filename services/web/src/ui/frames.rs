@@ -100,6 +100,22 @@ impl Latest {
         *self = Self { number: self.number + 1, shown, whole: None };
         Arc::new(Frame { number: self.number, event })
     }
+
+    /// The next frame, in which nothing differs but this field.
+    pub(crate) fn again(&mut self, name: &'static str, value: Value) -> Arc<Frame> {
+        let old = self.shown.fields.get(name);
+        let event = event(&Wire {
+            number: self.number + 1,
+            whole: false,
+            fields: (old != Some(&value)).then_some((name, &value)).into_iter().collect(),
+            gone: Vec::new(),
+            states: None,
+            beats: None,
+        });
+        self.shown.fields.insert(name, value);
+        (self.number, self.whole) = (self.number + 1, None);
+        Arc::new(Frame { number: self.number, event })
+    }
 }
 
 fn changed_letters(old: &[u8], new: &[u8]) -> Option<Value> {
@@ -147,6 +163,19 @@ mod tests {
         let (number, whole) = latest.whole();
         assert_eq!((number, read(&whole)), (2, expected));
         assert_eq!(latest.whole().1, whole, "it is made once");
+    }
+
+    #[test]
+    fn what_nobody_looked_at_again_is_sent_with_its_age_alone() {
+        let mut latest = Latest::default();
+        latest.follow(shown(&[("age", 0), ("b", 1)], b"ccc"));
+        let again = latest.again("age", 7.into());
+        let expected = json!({"number": 2, "whole": false, "fields": {"age": 7}});
+        assert_eq!((again.number, read(&again.event)), (2, expected));
+        let expected = json!({"number": 2, "whole": true, "fields": {"age": 7, "b": 1}, "states": "c3"});
+        assert_eq!(read(&latest.whole().1), expected);
+        let still = latest.again("age", 7.into());
+        assert_eq!(read(&still.event), json!({"number": 3, "whole": false, "fields": {}}));
     }
 
     #[test]

@@ -1,12 +1,12 @@
-//! A maker of frames: looks four times a second whether something was applied, and says once for all viewers what has
-//! changed by it.
+//! A maker of frames: looks four times a second whether something was applied, unless it rests, and says once for all viewers
+//! what has changed by it.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -14,16 +14,14 @@ use tripod_gateway::{Consistency, Gateway, HeartbeatAges};
 use tripod_state::ids::{JobId, LogIndex};
 use tripod_state::{Scope, State};
 
+use crate::ui::behind::Behind;
 use crate::ui::facts::{cluster, job, jobs};
 use crate::ui::frames::{Frame, Latest, Shown};
+use crate::ui::pace::Pace;
 use crate::ui::past::Past;
 
 /// Between two frames.
 const FRAME_EVERY: Duration = Duration::from_millis(250);
-/// Between two frames of what nothing was applied to: how old it is, is said again.
-const STILL_EVERY: Duration = Duration::from_secs(1);
-/// Between two lists of all jobs: each takes a look at every task.
-const LIST_EVERY: Duration = Duration::from_secs(1);
 /// Between two questions to the leader about a job's heartbeats.
 const AGES_EVERY: Duration = Duration::from_secs(2);
 /// How long a maker works for nobody: a page that is loaded again finds it.
@@ -42,6 +40,8 @@ pub(crate) enum Watched {
 #[derive(Debug)]
 pub(crate) struct Maker {
     latest: Mutex<Latest>,
+    /// Of the job that is watched, as the leader last said; for who looks at one of its tasks.
+    ages: Mutex<Option<Arc<HeartbeatAges>>>,
     frames: broadcast::Sender<Arc<Frame>>,
 }
 
@@ -50,17 +50,30 @@ struct Work {
     gateway: Gateway,
     watched: Watched,
     past: Past,
-    ages: Option<HeartbeatAges>,
+    ages: Option<Arc<HeartbeatAges>>,
     asked: Option<JoinHandle<Option<HeartbeatAges>>>,
     asked_at: Option<Instant>,
     /// Of the job, as it was last seen.
     job: Option<(JobId, u32)>,
     leaderless_since: Option<Instant>,
+    behind: Behind,
+    /// The index of what was last seen, and the log's time there.
+    seen: (LogIndex, u64),
+}
+
+/// What was found by one look.
+pub(crate) struct Looked {
+    index: LogIndex,
+    now_ms: u64,
+    pub(crate) shown: Shown,
+    /// How long it kept a core.
+    cost: Duration,
 }
 
 impl Maker {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self { latest: Mutex::default(), frames: broadcast::Sender::new(BEHIND_MAX) })
+        let frames = broadcast::Sender::new(BEHIND_MAX);
+        Arc::new(Self { latest: Mutex::default(), ages: Mutex::default(), frames })
     }
 
     /// Frames from now on, and the whole before them with its number.
@@ -83,10 +96,21 @@ impl Maker {
         (!shown.fields.is_empty()).then(|| shown.clone())
     }
 
+    /// When the leader last heard the tasks of the job, if it has said so.
+    pub(crate) fn ages(&self) -> Option<Arc<HeartbeatAges>> {
+        self.ages.lock().clone()
+    }
+
     fn show(&self, shown: Shown) {
         let mut latest = self.latest.lock();
         // Nobody may be there to get it.
         let _ = self.frames.send(latest.follow(shown));
+    }
+
+    /// Shows the same once more, with how old it is now.
+    fn show_again(&self, as_of: Value) {
+        let mut latest = self.latest.lock();
+        let _ = self.frames.send(latest.again("as_of", as_of));
     }
 
     /// Makes frames until nobody has watched for a while, and `retired` agrees, or the node ends.
@@ -97,10 +121,11 @@ impl Maker {
         mut ending: watch::Receiver<bool>,
         retired: impl Fn() -> bool,
     ) {
+        let mut pace = Pace::new(matches!(watched, Watched::Job(_)));
         let mut work = Work::new(gateway, watched);
         let mut tick = interval(FRAME_EVERY);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (mut made_at, mut made_of, mut idle_since) = (None::<Instant>, LogIndex(0), None);
+        let (mut heard, mut idle_since) = (false, None);
         loop {
             tokio::select! {
                 _ = tick.tick() => {}
@@ -113,18 +138,20 @@ impl Maker {
             } else if now.duration_since(since) > IDLE && retired() {
                 return;
             }
-            let heard = work.hear(now).await;
-            let age = made_at.map(|at| now.duration_since(at));
-            let due = match (&work.watched, age) {
-                (_, None) => true,
-                (Watched::Overview, Some(age)) => age >= LIST_EVERY,
-                (Watched::Job(_), Some(age)) => {
-                    heard || work.gateway.applied_index() != made_of || age >= STILL_EVERY
-                }
-            };
-            if due && let Some((index, shown)) = work.look().await {
+            heard |= work.hear(now).await;
+            work.behind.note(work.gateway.admin().status().committed, now);
+            let news = heard || work.gateway.applied_index() != work.seen.0;
+            if pace.is_due(news, now)
+                && let Some((shown, cost)) = work.look().await
+            {
+                let showing = std::time::Instant::now();
                 self.show(shown);
-                (made_at, made_of) = (Some(now), index);
+                pace.looked(cost + showing.elapsed(), now);
+                self.ages.lock().clone_from(&work.ages);
+                heard = false;
+            } else if pace.is_silent(now) {
+                self.show_again(work.as_of());
+                pace.said(now);
             }
         }
     }
@@ -141,6 +168,8 @@ impl Work {
             asked_at: None,
             job: None,
             leaderless_since: None,
+            behind: Behind::default(),
+            seen: (LogIndex(0), 0),
         }
     }
 
@@ -150,7 +179,7 @@ impl Work {
         if self.asked.as_ref().is_some_and(JoinHandle::is_finished)
             && let Some(asked) = self.asked.take()
         {
-            self.ages = asked.await.ok().flatten();
+            self.ages = asked.await.ok().flatten().map(Arc::new);
             heard = true;
         }
         let due = self.asked_at.is_none_or(|at| now.duration_since(at) >= AGES_EVERY);
@@ -165,61 +194,73 @@ impl Work {
         heard
     }
 
-    /// What there is to show, and of which index. `None`: too many look just now.
-    async fn look(&mut self) -> Option<(LogIndex, Shown)> {
-        let (index, now_ms, mut shown) = match self.watched.clone() {
+    /// What there is to show, and how long it kept a core to find it. `None`: too many look just now.
+    async fn look(&mut self) -> Option<(Shown, Duration)> {
+        let Looked { index, now_ms, mut shown, cost } = match self.watched.clone() {
             Watched::Overview => overview(&self.gateway).await?,
             Watched::Job(name) => self.look_at_job(name).await?,
         };
+        self.seen = (index, now_ms);
+        shown.fields.insert("as_of", self.as_of());
+        Some((shown, cost))
+    }
+
+    /// Of which moment that is which was last seen.
+    fn as_of(&mut self) -> Value {
         let leader = self.gateway.leadership().borrow().leader;
         let since = leader.is_none().then(|| *self.leaderless_since.get_or_insert_with(Instant::now));
         self.leaderless_since = since;
-        let as_of = json!({
+        let (index, now_ms) = self.seen;
+        json!({
             "index": index.0,
             "now_ms": now_ms,
+            "behind_ms": milliseconds(self.behind.of(index, Instant::now())),
             "node": self.gateway.admin().status().node.0,
             "leader": leader.map(|leader| leader.0),
-            "leaderless_ms": since.map(|at| u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX)),
-        });
-        shown.fields.insert("as_of", as_of);
-        Some((index, shown))
+            "leaderless_ms": since.map(|at| milliseconds(at.elapsed())),
+        })
     }
 
-    async fn look_at_job(&mut self, name: String) -> Option<(LogIndex, u64, Shown)> {
-        let ages = self.ages.take();
+    async fn look_at_job(&mut self, name: String) -> Option<Looked> {
+        let ages = self.ages.clone();
         let look = move |index: LogIndex, state: &State| {
-            let seen = job::look(state, &name, ages.as_ref());
+            let begun = std::time::Instant::now();
+            let seen = job::look(state, &name, ages.as_deref());
             let scope = seen.as_ref().map(|seen| Scope { job: seen.id, service: None });
             let failed = scope.and_then(|scope| state.barriers(scope, 0).ok()).unwrap_or_default();
-            (index, state.now_ms().0, seen, failed, ages)
+            (index, state.now_ms().0, seen, failed, begun.elapsed())
         };
-        let (index, now_ms, seen, failed, ages) =
+        let (index, now_ms, seen, failed, cost) =
             self.gateway.read_aside(Consistency::Local, look).await.ok()?;
-        self.ages = ages;
         let Some(seen) = seen else {
             self.job = None;
             let fields = [("gone", json!(true))].into_iter().collect();
-            return Some((index, now_ms, Shown { fields, ..Shown::default() }));
+            return Some(Looked { index, now_ms, shown: Shown { fields, ..Shown::default() }, cost });
         };
         if self.job.is_none_or(|(id, _)| id != seen.id) {
             (self.past, self.ages) = (Past::default(), None);
         }
         self.job = Some((seen.id, seen.tasks));
-        self.past.note(now_ms, &seen.gatherings, &failed);
+        self.past.note(now_ms, &seen.gatherings, seen.all_gatherings, &failed);
         let mut shown = seen.shown;
         shown.fields.insert("curves", self.past.curves(&seen.gatherings));
         shown.fields.insert("past", self.past.ended());
-        Some((index, now_ms, shown))
+        Some(Looked { index, now_ms, shown, cost })
     }
 }
 
+fn milliseconds(length: Duration) -> u64 {
+    u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// The cluster and its jobs.
-pub(crate) async fn overview(gateway: &Gateway) -> Option<(LogIndex, u64, Shown)> {
+pub(crate) async fn overview(gateway: &Gateway) -> Option<Looked> {
     let node = gateway.clone();
     let look = move |index: LogIndex, state: &State| {
+        let begun = std::time::Instant::now();
         let fields = [("cluster", cluster::look(&node, state)), ("jobs", jobs::list(state))];
         let shown = Shown { fields: fields.into_iter().collect(), ..Shown::default() };
-        (index, state.now_ms().0, shown)
+        Looked { index, now_ms: state.now_ms().0, shown, cost: begun.elapsed() }
     };
     gateway.read_aside(Consistency::Local, look).await.ok()
 }

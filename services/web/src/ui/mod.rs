@@ -20,11 +20,13 @@
 //! | `letters` | the states of many tasks in few bytes |
 //! | `frames` | what has changed since the last frame |
 //! | `maker`, `makers` | one maker of frames for each thing that is watched |
+//! | `pace`, `behind`, `past` | when it looks, how old what it sees is, and what it remembers of barriers |
 //! | `stream` | a viewer |
 //! | `history` | the figures of the last quarter of an hour |
 //! | `text`, `html`, `assets` | the same in words, as a page, and the page's files |
 
 mod assets;
+mod behind;
 mod facts;
 mod frames;
 mod guard;
@@ -33,6 +35,7 @@ mod html;
 mod letters;
 mod maker;
 mod makers;
+mod pace;
 mod past;
 mod routes;
 mod stream;

@@ -35,16 +35,20 @@ pub(crate) struct Past {
 
 impl Past {
     /// Notes who waits at `now_ms` of the log's time, and what has ended since the last look. `failed`: those of which the
-    /// state says so.
-    pub(crate) fn note(&mut self, now_ms: u64, gatherings: &[Gathering], failed: &[Report]) {
+    /// state says so. `all`: `gatherings` are all that are open; else one that is not among them may be open still, and is
+    /// forgotten.
+    pub(crate) fn note(&mut self, now_ms: u64, gatherings: &[Gathering], all: bool, failed: &[Report]) {
         let key = |report: &Report| (name_of(&report.what), report.counter.0);
         let still: BTreeMap<_, _> = gatherings.iter().map(|one| (key(&one.report), one)).collect();
         let has_failed = |key_: &(String, i64)| failed.iter().any(|report| key(report) == *key_);
         let gone: Vec<_> = self.open.keys().filter(|key| !still.contains_key(*key)).cloned().collect();
         for key in gone {
             let curve = self.open.remove(&key).expect("it is there");
-            self.ended.push_front(curve.ended(&key, now_ms, has_failed(&key)));
-            self.ended.truncate(PAST_MAX);
+            let failed = has_failed(&key);
+            if all || failed {
+                self.ended.push_front(curve.ended(&key, now_ms, failed));
+                self.ended.truncate(PAST_MAX);
+            }
         }
         for (key, gathering) in still {
             let report = &gathering.report;
@@ -128,12 +132,12 @@ mod tests {
     fn arrivals_make_a_curve_and_the_end_says_who_was_waited_for() {
         let mut past = Past::default();
         let open = [gathering(&[0], &[1, 2])];
-        past.note(100, &open, &[]);
-        past.note(150, &open, &[]);
+        past.note(100, &open, true, &[]);
+        past.note(150, &open, true, &[]);
         let later = [gathering(&[0, 1], &[2])];
-        past.note(400, &later, &[]);
+        past.note(400, &later, true, &[]);
         assert_eq!(past.curves(&later), json!([[[100, 1], [400, 2]]]));
-        past.note(900, &[], &[]);
+        past.note(900, &[], true, &[]);
         let ended = json!([{
             "name": "barrier `s`", "instance": 1, "opened_ms": 100, "ended_ms": 900, "failed": false,
             "members": 3, "last": "2", "last_unnamed": 0,
@@ -146,16 +150,33 @@ mod tests {
         let mut past = Past::default();
         let open = [gathering(&[0], &[1])];
         for _ in 0..=PAST_MAX {
-            past.note(1, &open, &[]);
-            past.note(2, &[], std::slice::from_ref(&open[0].report));
+            past.note(1, &open, true, &[]);
+            past.note(2, &[], true, std::slice::from_ref(&open[0].report));
         }
         let ended = past.ended();
         assert_eq!((ended.as_array().map(Vec::len), &ended[0]["failed"]), (Some(PAST_MAX), &true.into()));
         let all: Vec<i32> = (0..1_000).collect();
         for come in 0..1_000 {
-            past.note(come as u64, &[gathering(&all[..come], &all[come..])], &[]);
+            past.note(come as u64, &[gathering(&all[..come], &all[come..])], true, &[]);
         }
         let points = past.open.values().next().expect("it is open").points.len();
         assert!(points <= POINTS_MAX, "{points}");
+    }
+    #[test]
+    fn a_barrier_that_is_only_not_shown_any_more_has_not_ended() {
+        let named = |name: &str| {
+            let mut one = gathering(&[0], &[1]);
+            one.report.what = What::Called(BarrierName::from(name));
+            one
+        };
+        let mut past = Past::default();
+        past.note(1, &[named("a"), named("z")], true, &[]);
+        past.note(2, &[named("a"), named("b")], false, &[]);
+        assert_eq!(past.ended(), json!([]), "z may be open still");
+        past.note(3, &[named("b"), named("c")], false, &[named("a").report]);
+        let ended = past.ended();
+        assert_eq!((ended.as_array().map(Vec::len), &ended[0]["failed"]), (Some(1), &true.into()), "{ended}");
+        past.note(4, &[named("c")], true, &[]);
+        assert_eq!(past.ended()[0]["name"], "barrier `b`");
     }
 }

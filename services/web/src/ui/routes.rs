@@ -1,5 +1,7 @@
 //! The paths of the page and their answers.
 
+use std::sync::Arc;
+
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
@@ -79,7 +81,7 @@ async fn everything(page: &Page) -> Result<Shown, Response> {
     let working = page.working(&Watched::Overview).and_then(|maker| maker.shown());
     match working {
         Some(shown) => Ok(shown),
-        None => look_at_all(page.gateway()).await.map(|(_, _, shown)| shown).ok_or_else(overloaded),
+        None => look_at_all(page.gateway()).await.map(|looked| looked.shown).ok_or_else(overloaded),
     }
 }
 
@@ -174,9 +176,14 @@ async fn one_task(
     };
     let number = number.parse().map_err(|_| illegal("a task is a number"))?;
     let (id, tasks) = id_of(&page, &name).await?;
-    let ages = page.gateway().heartbeat_ages(id, tasks).await;
-    let look = |state: &Replicated| task::look(state, &name, TaskId(number), ages.as_ref());
-    let seen = page.gateway().read(Consistency::Local, look).await.map_err(|_| overloaded())?;
+    // Where the job is watched, the leader is asked for all who look at it.
+    let ages = match page.working(&Watched::Job(name.clone())) {
+        Some(maker) => maker.ages(),
+        None => page.gateway().heartbeat_ages(id, tasks).await.map(Arc::new),
+    };
+    let wanted = name.clone();
+    let look = move |_, state: &Replicated| task::look(state, &wanted, TaskId(number), ages.as_deref());
+    let seen = page.gateway().read_aside(Consistency::Local, look).await.map_err(|_| overloaded())?;
     let seen = seen.ok_or_else(|| unknown(&format!("job `{name}` has no task {number}")))?;
     Ok(Json(seen).into_response())
 }

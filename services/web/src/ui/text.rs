@@ -33,7 +33,7 @@ pub(crate) fn overview(shown: &Shown) -> String {
             &format!(
                 "  node {:<3} {role:<8} http {}{lag}{drained}",
                 member["node"],
-                member["http"].as_str().unwrap_or("not known")
+                member["http"].as_str().map_or("not known".to_owned(), plain)
             ),
         );
     }
@@ -43,7 +43,7 @@ pub(crate) fn overview(shown: &Shown) -> String {
         line(&mut text, "no jobs");
     }
     for job in jobs {
-        let headline = job["headline"]["text"].as_str().unwrap_or("not looked at one by one");
+        let headline = job["headline"]["text"].as_str().map_or("not looked at one by one".to_owned(), plain);
         line(&mut text, &format!("job {}   {} tasks   {headline}", word(&job["name"]), job["tasks"]));
     }
     text
@@ -90,9 +90,12 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// A text of a client's, which must not be an order to a terminal.
 fn word(value: &Value) -> String {
-    let text = value.as_str().unwrap_or_default();
+    plain(value.as_str().unwrap_or_default())
+}
+
+/// A text of a client's, which must not be an order to a terminal.
+fn plain(text: &str) -> String {
     text.chars().map(|letter| if is_plain(letter) { letter } else { '\u{fffd}' }).collect()
 }
 

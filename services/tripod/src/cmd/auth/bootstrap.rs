@@ -1,7 +1,8 @@
 //! `tripod auth bootstrap`: an operator's token for a cluster in which nobody has one.
 
+use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -27,8 +28,9 @@ Example, on the machine of node 1, whose user is `tripod`:
   sudo tripod auth bootstrap --data /var/lib/tripod --name alice --out alice.token
 
 It leaves a hash in the data directory, which the node proposes to the cluster; the token itself is known to this command
-alone. Only the node's user and root can do that. If the node does not answer within --timeout, the token is printed
-all the same, and holds from when the node is up and a majority leads.
+alone. Only the node's user and root can do that. The file of --out has the token before the node is asked; a refusal takes
+it away. If the node does not answer within --timeout, the token is kept, or printed, all the same, and holds from when
+the node is up and a majority leads. Without --out it is lost if this command is stopped while it waits.
 
 It is refused while there is an operator's token that can be used: that one makes others, with `tripod auth token create`.
 All nodes must support feature level 11 (`tripod level show`).";
@@ -67,47 +69,79 @@ pub(super) async fn run(args: &BootstrapArgs, global: &Global) -> Result<(), Fai
     if !args.data.join("identity.json").try_exists().map_err(|error| cannot(&error))? {
         return Err(cannot(&io::Error::other("no node has used it")));
     }
-    let file = args.out.as_deref().map(fresh).transpose()?;
     let text =
         TokenText::draw(Kind::Operator).map_err(|error| cannot(&io::Error::other(error.to_string())))?;
+    let token = text.write();
+    // Before anybody is asked: a token that holds and that nobody has would keep all others from being made here.
+    if let Some(path) = &args.out {
+        keep(&token, path)?;
+    }
     let asked = Asked {
         name: args.name.clone(),
         lifetime_ms: args.lifetime.0,
         by: who(),
         ..Asked::of(text.id, text.secret.hash(text.id))
     };
-    let answered = match place.ask(&asked) {
-        Ok(()) => answer(&place, &asked.id, global.timeout.duration()).await.map_err(|error| cannot(&error)),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(waits_already(&place)),
-        Err(error) => Err(cannot(&error)),
-    };
-    let answered = answered.and_then(|answered| match answered {
-        Some(Answered { expires_ms: None, refused, .. }) => Err(Failure::told(Code::TokenBootstrap, refused)),
-        other => Ok(other),
-    });
-    let answered =
-        answered.inspect_err(|_| args.out.iter().for_each(|path| drop(std::fs::remove_file(path))))?;
-    let token = text.write();
-    if let (Some(mut file), Some(path)) = (file.as_ref(), &args.out) {
-        let written = writeln!(file, "{}", *token).and_then(|()| file.sync_all());
-        written.map_err(|error| not_written(path, &error))?;
-    }
+    place.ask(&asked).map_err(|error| {
+        withdraw(args);
+        if error.kind() == io::ErrorKind::AlreadyExists { waits_already(&place) } else { cannot(&error) }
+    })?;
     let now = crate::view::time::now_ms();
-    let expires_ms = answered.as_ref().and_then(|answered| answered.expires_ms);
-    if expires_ms.is_none() {
-        output::note(
-            "the node has not answered yet: the token holds from when it is up and a majority leads; until then \
-             nothing is known of it. Look with `tripod status`",
-        );
-    }
+    let expires_ms = match answer(&place, &asked.id, global.timeout.duration()).await {
+        Ok(Some(Answered { expires_ms: None, refused, .. })) => {
+            withdraw(args);
+            return Err(Failure::told(Code::TokenBootstrap, refused));
+        }
+        Ok(Some(Answered { expires_ms: Some(expires_ms), .. })) => expires_ms,
+        // It was asked for, so the token may come to hold, whether anybody waits for that or not.
+        Ok(None) => {
+            output::note(&open_still("the node has not answered yet", args));
+            now.saturating_add(args.lifetime.0)
+        }
+        Err(error) => {
+            output::note(&open_still(
+                &format!("whether the node has answered cannot be seen ({error})"),
+                args,
+            ));
+            now.saturating_add(args.lifetime.0)
+        }
+    };
     let view = MadeView {
         id: asked.id,
         kind: Kind::Operator.word().to_owned(),
-        expires_ms: expires_ms.unwrap_or(now.saturating_add(args.lifetime.0)),
+        expires_ms,
         file: args.out.clone(),
-        token: file.is_none().then(|| token.to_string()),
+        token: args.out.is_none().then(|| token.to_string()),
     };
     tell(&view, global)
+}
+
+/// Writes the token to a new file, durably.
+fn keep(token: &str, path: &Path) -> Result<(), Failure> {
+    let mut file = fresh(path)?;
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let written = writeln!(file, "{token}").and_then(|()| file.sync_all()).and_then(|()| {
+        // One that may be written to and not be read cannot be synced.
+        File::open(directory.unwrap_or(Path::new("."))).map_or(Ok(()), |directory| directory.sync_all())
+    });
+    written.map_err(|error| {
+        let _ = fs::remove_file(path);
+        not_written(path, &error)
+    })
+}
+
+/// Takes away the file of a token that will never hold.
+fn withdraw(args: &BootstrapArgs) {
+    args.out.iter().for_each(|path| drop(fs::remove_file(path)));
+}
+
+/// What is said if nothing is known of a token that was asked for.
+fn open_still(why: &str, args: &BootstrapArgs) -> String {
+    let kept = args.out.as_ref().map_or_else(String::new, |path| format!("; {} is kept", path.display()));
+    format!(
+        "{why}{kept}: the token holds from when the node is up and a majority leads, or it is refused; until then \
+         nothing is known of it. Look with `tripod status`, and for it with `tripod auth token list`"
+    )
 }
 
 /// What the node answers; `None`: nothing so far.

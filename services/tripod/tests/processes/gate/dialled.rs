@@ -11,6 +11,7 @@ use tokio::time::timeout;
 use tonic::body::Body;
 use tonic::transport::{Channel, Endpoint, Uri};
 use tower::{ServiceExt as _, service_fn};
+use tripod_proto::metadata::RAY_SESSION;
 use tripod_tls::{ClientTls, Port, Tls};
 
 /// A call that has no answer by then waits, or streams: it was let through. Refusals wait for nothing.
@@ -44,6 +45,8 @@ pub(super) struct Call<'a> {
     pub(super) job: Option<&'a str>,
     /// As what its client names itself.
     pub(super) agent: Option<&'a str>,
+    /// The session of the scheduler in which it is made.
+    pub(super) session: Option<&'a str>,
 }
 
 impl Dialled {
@@ -71,7 +74,7 @@ impl Dialled {
     }
 
     /// Makes a call.
-    pub(super) async fn call(&self, Call { path, message, job, agent }: Call<'_>) -> Said {
+    pub(super) async fn call(&self, Call { path, message, job, agent, session }: Call<'_>) -> Said {
         let mut framed = vec![0];
         framed.extend(u32::try_from(message.len()).expect("short").to_be_bytes());
         framed.extend(message);
@@ -82,6 +85,9 @@ impl Dialled {
         }
         if let Some(agent) = agent {
             request = request.header("user-agent", agent);
+        }
+        if let Some(session) = session {
+            request = request.header(RAY_SESSION, session);
         }
         let request = request.body(Body::new(Full::from(framed))).expect("a request");
         let channel = self.channel.clone();

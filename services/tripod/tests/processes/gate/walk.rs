@@ -63,7 +63,7 @@ async fn difference(somebody: &Somebody, rpc: Rpc, saying: Saying, job: &str) ->
         path: &path,
         message: message(rpc, named, somebody.role),
         job: Some(job).filter(|_| saying == Saying::Metadata),
-        agent: None,
+        ..Call::default()
     };
     let said = somebody.dialled.call(call).await;
     if !Port::Client.serves(rpc) {

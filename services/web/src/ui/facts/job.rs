@@ -25,6 +25,8 @@ pub(crate) struct Seen {
     pub(crate) id: JobId,
     pub(crate) tasks: u32,
     pub(crate) gatherings: Vec<Gathering>,
+    /// Whether there are no more than these.
+    pub(crate) all_gatherings: bool,
 }
 
 /// The job of that name, and when the leader heard its tasks if it said so. `None`: there is none.
@@ -33,7 +35,9 @@ pub(crate) fn look(state: &State, name: &str, ages: Option<&HeartbeatAges>) -> O
     let summary = state.job(id)?;
     let scope = Scope { job: id, service: None };
     let report = state.tasks(scope, &[]).ok()?;
-    let gatherings = state.gatherings(scope, barriers::BARRIERS_SHOWN_MAX).ok()?;
+    let mut gatherings = state.gatherings(scope, barriers::BARRIERS_SHOWN_MAX + 1).ok()?;
+    let all_gatherings = gatherings.len() <= barriers::BARRIERS_SHOWN_MAX;
+    gatherings.truncate(barriers::BARRIERS_SHOWN_MAX);
     let failed = state.barriers(scope, 0).ok()?;
     let (states, beats) = letters_of(state, id, &report.tasks, &gatherings, ages);
     let open: Vec<_> = gatherings.iter().map(barriers::open).collect();
@@ -68,7 +72,7 @@ pub(crate) fn look(state: &State, name: &str, ages: Option<&HeartbeatAges>) -> O
         fields.insert("workers", scheduler::workers(ray));
     }
     let tasks = summary.spec.tasks;
-    Some(Seen { shown: Shown { fields, states, beats }, id, tasks, gatherings })
+    Some(Seen { shown: Shown { fields, states, beats }, id, tasks, gatherings, all_gatherings })
 }
 
 /// A letter for each task: how it is, and how long ago it was heard.
