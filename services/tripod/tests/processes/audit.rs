@@ -126,7 +126,8 @@ fn s55_what_changes_a_cluster_has_a_line_and_a_line_that_is_taken_out_is_named()
     assert_eq!(String::from_utf8_lossy(&tail.stdout).lines().count(), 1);
     let audit = node.audit();
     node.stop();
-    let file = fs::read_dir(&audit).expect("readable").next().expect("a file").expect("readable").path();
+    let mut files = fs::read_dir(&audit).expect("readable").map(|entry| entry.expect("readable").path());
+    let file = files.find(|path| path.extension().is_some_and(|ending| ending == "log")).expect("a file");
     let text = fs::read_to_string(&file).expect("readable");
     assert!(text.lines().last().expect("a line").contains("\"change\":\"stopped\""), "{text}");
 
