@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::watch;
 use tokio::time::Instant;
-use tripod_state::ids::{LogIndex, NodeId};
+use tripod_state::ids::{LogIndex, NodeId, TimeMs};
 use tripod_state::planted::{Bug, is_planted};
 use tripod_state::{Envelope, State};
 
@@ -162,6 +162,12 @@ impl Handle {
     #[must_use]
     pub fn applied_index(&self) -> LogIndex {
         LogIndex(self.node.machine.applied_index())
+    }
+
+    /// The time of the log: the latest stamp of a leader in the state that [`Self::read`] shows, without its lock.
+    #[must_use]
+    pub fn log_now(&self) -> TimeMs {
+        self.node.machine.now_at_a_glance()
     }
 
     /// Who leads, as it changes.

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tripod_state::State;
+use tripod_state::ids::TimeMs;
 
 use crate::base::types::LogId;
 
@@ -12,12 +13,14 @@ use crate::base::types::LogId;
 pub(super) struct Glance {
     index: AtomicU64,
     bytes: AtomicU64,
+    now_ms: AtomicU64,
 }
 
 impl Glance {
     /// The state is so.
     pub(super) fn note(&self, applied: Option<LogId>, state: &State) {
         self.bytes.store(state.bytes(), Ordering::SeqCst);
+        self.now_ms.store(state.now_ms().0, Ordering::SeqCst);
         self.index.store(applied.map_or(0, |id| id.index), Ordering::SeqCst);
     }
 
@@ -29,5 +32,10 @@ impl Glance {
     /// [`State::bytes`].
     pub(super) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::SeqCst)
+    }
+
+    /// [`State::now_ms`].
+    pub(super) fn now_ms(&self) -> TimeMs {
+        TimeMs(self.now_ms.load(Ordering::SeqCst))
     }
 }

@@ -221,6 +221,11 @@ impl StateMachine {
         self.shared.glance.bytes()
     }
 
+    /// [`State::now_ms`], perhaps a moment old.
+    pub(crate) fn now_at_a_glance(&self) -> TimeMs {
+        self.shared.glance.now_ms()
+    }
+
     /// The state as it is now, to be saved. O(1).
     pub(crate) fn freeze(&self) -> Frozen {
         self.shared.machine.read().clone().frozen(&self.shared.cluster_id)

@@ -19,6 +19,7 @@
 //! * A line is written whole or taken back. What a process left unfinished when it ended is cut off, and the next line says so.
 //! * No text in a line is longer than its bound, and no byte of it is one of control.
 //! * At most so many files of so many bytes, for their user only.
+//! * One process writes to a directory at a time; it holds a lock there.
 //!
 //! # Modules
 //!

@@ -1,6 +1,6 @@
 //! The files: lines are appended to the last, and the first goes when there are too many.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -26,10 +26,15 @@ impl Default for Limits {
     }
 }
 
-/// The log of a process. Whoever opens it is the only one who does; a data directory has a lock.
+/// The lock of a directory: two processes that append to one file would put lines with the same number behind the same line.
+const LOCK: &str = "audit.lock";
+
+/// The log of a process. Whoever has opened it is the only one who has, until it is dropped or the process ends.
 #[derive(Debug)]
 pub struct Log {
     directory: PathBuf,
+    /// Held as long as it is open.
+    _lock: File,
     limits: Limits,
     file: File,
     /// How much of the file is whole lines.
@@ -51,6 +56,11 @@ pub enum OpenError {
     /// The last whole line of the last file is none that was written here, so no line can be put behind it.
     #[error("the last line of {0} is not one of an audit log; move the file away, and a new log begins")]
     Damaged(PathBuf),
+    /// Somebody writes it.
+    #[error(
+        "another process writes the audit log of {0}; give each process a directory of its own, or end the other one"
+    )]
+    InUse(PathBuf),
 }
 
 /// The end of a file.
@@ -70,6 +80,7 @@ impl Log {
     /// [`OpenError`].
     pub fn open(directory: &Path, limits: Limits, opened: Record) -> Result<Self, OpenError> {
         private::create_dir_all(directory)?;
+        let lock = lock(directory)?;
         let files = names::files(directory)?;
         let (path, first) = match files.last() {
             Some((first, path)) => (path.clone(), *first),
@@ -91,8 +102,17 @@ impl Log {
         file.set_len(tail.whole)?;
         sync_directory(directory)?;
         let directory = directory.to_owned();
-        let mut log =
-            Self { directory, limits, file, bytes: tail.whole, is_torn: false, is_dirty: false, seq, hash };
+        let mut log = Self {
+            directory,
+            _lock: lock,
+            limits,
+            file,
+            bytes: tail.whole,
+            is_torn: false,
+            is_dirty: false,
+            seq,
+            hash,
+        };
         let resource = match tail.unfinished {
             0 => opened.resource.clone(),
             cut => Text::of(&format!("{cut} bytes of an unfinished line were cut off")),
@@ -196,6 +216,16 @@ fn last_of(path: &Path) -> Result<(u64, Hash), OpenError> {
     let last = tail.last.ok_or_else(damaged)?;
     let line = Line::read(&last).ok_or_else(damaged)?;
     Ok((line.seq, Hash::of(&last)))
+}
+
+/// Takes the lock of a directory. The file stays: to remove it would let others lock another one of the same name.
+fn lock(directory: &Path) -> Result<File, OpenError> {
+    let lock = private::options().write(true).create(true).truncate(false).open(directory.join(LOCK))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => Err(OpenError::InUse(directory.to_owned())),
+        Err(TryLockError::Error(error)) => Err(error.into()),
+    }
 }
 
 fn sync_directory(directory: &Path) -> io::Result<()> {

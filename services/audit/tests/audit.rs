@@ -122,6 +122,19 @@ fn a_log_goes_on_where_it_was_left() {
 }
 
 #[test]
+fn a_log_that_is_written_is_opened_by_nobody_else() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut log = open(directory.path(), Limits::default());
+    let refused = Log::open(directory.path(), Limits::default(), record("")).expect_err("it is in use");
+    assert!(matches!(&refused, OpenError::InUse(place) if place == directory.path()), "{refused:?}");
+    assert!(refused.to_string().contains("give each process a directory of its own"), "{refused}");
+    assert_eq!(log.append(&record("on")).unwrap(), 2, "and nothing was written by the other one");
+    drop(log);
+    assert_eq!(open(directory.path(), Limits::default()).last().0, 3);
+    assert!(verify_all(directory.path()).is_sound());
+}
+
+#[test]
 fn files_are_so_many_and_so_long_and_for_their_user_only() {
     let limits = Limits { file_bytes: 2_000, files: 3 };
     let directory = log_of(40, limits);

@@ -15,7 +15,7 @@ use tripod_raft::{
     Applied, ChangeError, Handle, Leadership, LevelError, LevelRequest, Levels, Measures, MembersAnswer,
     MembersRequest, NodeSilence, ProposeError, Status,
 };
-use tripod_state::ids::{LogIndex, NodeId};
+use tripod_state::ids::{LogIndex, NodeId, TimeMs};
 use tripod_state::{Envelope, State};
 
 /// A boxed future, so that the traits can be used behind a pointer.
@@ -34,6 +34,12 @@ pub trait Replica: Send + Sync + 'static {
     fn read(&self, look: &mut dyn FnMut(&State));
     /// The last index applied to the state that [`Self::read`] shows.
     fn applied_index(&self) -> LogIndex;
+    /// The time of the log, as this replica has applied it. Asked with calls: what has a lock for its state tells it without.
+    fn log_now(&self) -> TimeMs {
+        let mut now = TimeMs::default();
+        self.read(&mut |state| now = state.now_ms());
+        now
+    }
     /// Who leads, as it changes.
     fn leadership(&self) -> watch::Receiver<Leadership>;
     /// When this node last learned what only a node in contact with a quorum can; `None`: not yet.
@@ -122,6 +128,10 @@ impl Replica for Handle {
 
     fn applied_index(&self) -> LogIndex {
         self.applied_index()
+    }
+
+    fn log_now(&self) -> TimeMs {
+        self.log_now()
     }
 
     fn leadership(&self) -> watch::Receiver<Leadership> {

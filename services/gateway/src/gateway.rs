@@ -274,8 +274,8 @@ impl Gateway {
         self.names.find(self.backend.as_ref(), name)
     }
 
-    /// The tokens that this node's state knows, possibly a moment ago, and the time of the log when they changed last or later; without
-    /// waiting for what is applied.
+    /// The tokens that this node's state knows, possibly a moment ago, and the time of the log, by which they expire; without waiting
+    /// for what is applied.
     #[must_use]
     pub fn tokens_here(&self) -> (Tokens, TimeMs) {
         self.tokens.now(self.backend.as_ref())

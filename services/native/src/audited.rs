@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use http::Extensions;
 use tonic::{Code, Response, Status};
-use tripod_audit::{Auditor, How, Outcome, Record, kind_of};
+use tripod_audit::{Auditor, How, Outcome, Record, kind_of, user};
 use tripod_port::CallContext;
 use tripod_token::Maker;
 
@@ -15,12 +15,14 @@ use crate::status;
 pub(crate) fn call(extensions: &Extensions, rpc: &str) -> Record {
     let proved = CallContext::proved(extensions).map(|proved| proved.identity().kind.to_string());
     let maker = extensions.get::<Arc<Maker>>().map(|maker| maker.name().to_owned());
-    let how = match (&proved, &maker) {
-        (Some(_), _) => How::Cert,
-        (None, Some(_)) => How::Token,
-        (None, None) => How::Nothing,
+    let uid = CallContext::user(extensions);
+    let how = match (&proved, &maker, uid) {
+        (Some(_), ..) => How::Cert,
+        (None, Some(_), _) => How::Token,
+        (None, None, Some(_)) => How::Uid,
+        (None, None, None) => How::Nothing,
     };
-    let who = maker.or(proved).unwrap_or_default();
+    let who = maker.or(proved).or_else(|| uid.map(user)).unwrap_or_default();
     let kind = kind_of(&who).into();
     let from =
         CallContext::address(extensions).0.map_or_else(|| "this machine".to_owned(), |from| from.to_string());

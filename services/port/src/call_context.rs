@@ -53,6 +53,12 @@ impl CallContext {
         Self::connection_calls(extensions)?.proved()
     }
 
+    /// The user of this machine whose process calls, where the system says it: by a unix socket.
+    #[must_use]
+    pub fn user(extensions: &Extensions) -> Option<u32> {
+        Self::connection_calls(extensions)?.user()
+    }
+
     pub(crate) fn stopping(extensions: &Extensions) -> Option<&Stopping> {
         extensions.get::<Self>().map(|context| &context.stopping).or_else(|| extensions.get())
     }
@@ -70,6 +76,7 @@ mod tests {
         let account = Account::default();
         let bytes = CallBytes::of(account.call(CALL_BYTES).expect("there is no limit"));
         let calls = ConnectionCalls::from(address, account);
+        calls.come_from(1_000);
         let (mut in_one, mut one_by_one) = (Extensions::new(), Extensions::new());
         CallContext::new(calls.clone(), Stopping::never(), bytes.clone()).put(&mut in_one);
         one_by_one.insert(calls);
@@ -81,9 +88,11 @@ mod tests {
             assert!(CallContext::bytes(&extensions).is_some());
             assert!(CallContext::stopping(&extensions).is_some());
             assert_eq!(CallContext::address(&extensions), address);
+            assert_eq!(CallContext::user(&extensions), Some(1_000));
         }
         let nothing = Extensions::new();
         assert!(CallContext::bytes(&nothing).is_none() && CallContext::connection_calls(&nothing).is_none());
         assert_eq!(CallContext::address(&nothing), CallerAddress::default());
+        assert_eq!(CallContext::user(&nothing), None);
     }
 }

@@ -8,10 +8,10 @@ use std::io;
 
 use clap::ValueEnum;
 use tracing::Subscriber;
-use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::{MakeWriter, format};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer, Registry};
 use tripod_proto::code::Code;
 
 pub(crate) use audited::audit;
@@ -54,15 +54,14 @@ pub(crate) fn start(is_a_service: bool, format: LogFormat) {
         Ok(filter) => (filter, None),
         Err(error) => (EnvFilter::new(base), Some(error)),
     };
-    let lines = subscriber(filter, format, io::stderr, output::wants_colours(&io::stderr()));
-    lines.with(audited::Audited).init();
+    subscriber(filter, format, io::stderr, output::wants_colours(&io::stderr())).init();
     if let Some(error) = complaint {
         let code = number(Code::ValueIllegal);
         tracing::warn!(code, %error, asked, "TRIPOD_LOG is not understood, and left aside; see `tripod --help`");
     }
 }
 
-/// What writes lines of this format, in colours if they are for a terminal.
+/// What writes lines of this format, in colours if they are for a terminal, and those of the audit log, whatever is logged.
 fn subscriber<W>(
     filter: EnvFilter,
     format: LogFormat,
@@ -72,21 +71,22 @@ fn subscriber<W>(
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer).with_ansi(colours);
+    let lines = tracing_subscriber::fmt::layer::<Registry>().with_writer(writer).with_ansi(colours);
     // A line that cannot be written is lost. To say so where nobody reads any more would end this process with a panic, such
     // as an agent whose launcher was killed.
     let lines = lines.log_internal_errors(false);
-    match format {
+    let lines: Box<dyn Layer<Registry> + Send + Sync> = match format {
         LogFormat::Text => {
             let format = format::format().with_ansi(colours);
-            Box::new(lines.event_format(Coded { format, ending: Ending::Text }).finish())
+            Box::new(lines.event_format(Coded { format, ending: Ending::Text }).with_filter(filter))
         }
         LogFormat::Json => {
             let format = format::format().json().flatten_event(true);
             let lines = lines.json().event_format(Coded { format, ending: Ending::Json });
-            Box::new(lines.finish())
+            Box::new(lines.with_filter(filter))
         }
-    }
+    };
+    Box::new(tracing_subscriber::registry().with(lines).with(audited::layer()))
 }
 
 /// What was asked for comes behind what holds otherwise, and so wins.

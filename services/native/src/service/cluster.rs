@@ -77,7 +77,7 @@ impl Cluster for Service {
         (response.jobs_waiting, response.waiting_job) = (waiting.0, waiting.1.unwrap_or_default());
         response.change_under_way = is_changing;
         if let Some(caller) = caller {
-            keep_names(&mut response, |job| caller.may_hear_of(job));
+            hide_jobs(&mut response, |job| caller.may_hear_of(job));
         }
         response.waiting_calls = self.gateway.waiting_calls();
         response.authorise = self.authorise.word().to_owned();
@@ -158,7 +158,7 @@ impl Cluster for Service {
 }
 
 /// Takes out what names jobs of which the caller may not hear.
-fn keep_names(response: &mut StatusResponse, may_hear_of: impl Fn(&str) -> bool) {
+fn hide_jobs(response: &mut StatusResponse, may_hear_of: impl Fn(&str) -> bool) {
     response.closed_job_ports.retain(|port| may_hear_of(&port.job));
     if !may_hear_of(&response.waiting_job) {
         (response.jobs_waiting, response.waiting_job) = (0, String::new());
@@ -189,14 +189,14 @@ mod tests {
             ..Default::default()
         };
         let mut told = waiting("other");
-        keep_names(&mut told, |job| job == "own");
+        hide_jobs(&mut told, |job| job == "own");
         assert_eq!(told.closed_job_ports, [port("own")]);
         assert_eq!((told.jobs_waiting, told.waiting_job.as_str()), (0, ""));
         let mut told = waiting("own");
-        keep_names(&mut told, |job| job == "own");
+        hide_jobs(&mut told, |job| job == "own");
         assert_eq!((told.jobs_waiting, told.waiting_job.as_str()), (2, "own"));
         let mut told = waiting("other");
-        keep_names(&mut told, |_| true);
+        hide_jobs(&mut told, |_| true);
         assert_eq!(told, waiting("other"));
     }
 }

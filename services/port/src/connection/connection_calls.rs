@@ -26,6 +26,8 @@ struct Shared {
     account: Account,
     /// Set where connections are protected.
     presented: OnceLock<Presented>,
+    /// Set where the system says whose process has connected.
+    user: OnceLock<u32>,
     /// What front ends keep with the connection, by its type.
     kept: Mutex<Extensions>,
     unfinished: AtomicUsize,
@@ -80,6 +82,18 @@ impl ConnectionCalls {
     #[must_use]
     pub fn proved(&self) -> Option<&Proved> {
         self.shared.presented.get()?.proved()
+    }
+
+    /// It is of a process of this user of the machine.
+    pub(crate) fn come_from(&self, user: u32) {
+        // Once, before its first call.
+        let _ = self.shared.user.set(user);
+    }
+
+    /// The user of this machine whose process has connected, by the word of the system; of connections by unix sockets only.
+    #[must_use]
+    pub fn user(&self) -> Option<u32> {
+        self.shared.user.get().copied()
     }
 
     /// Whether its client has to prove who it is, or can.

@@ -52,9 +52,13 @@ impl Stream for MendedIncoming {
         let arrived = ready!(Pin::new(&mut this.arrivals).poll_next(context));
         Poll::Ready(arrived.map(|(socket, permit)| {
             let (address, account, presented) = (socket.address(), this.memory.account(), socket.presented());
+            let user = socket.user();
             let mended = Mended::charged(socket, address, account, this.stopping.clone()).counted(permit);
             if let Some(presented) = presented {
                 mended.calls().prove_by(presented);
+            }
+            if let Some(user) = user {
+                mended.calls().come_from(user);
             }
             Ok(mended)
         }))

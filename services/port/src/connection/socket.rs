@@ -35,6 +35,14 @@ impl Socket {
         }
     }
 
+    /// The user whose process has connected, if the system says it of such a connection.
+    pub(super) fn user(&self) -> Option<u32> {
+        match self {
+            Self::Unix(stream) => stream.peer_cred().ok().map(|peer| peer.uid()),
+            Self::Tcp(_) | Self::Tls(..) | Self::Duplex(_) => None,
+        }
+    }
+
     /// Whom its client will have proved to be, if it can.
     pub(super) fn presented(&self) -> Option<Presented> {
         match self {

@@ -1,5 +1,6 @@
 //! Lines of the audit log for what only the log of the process tells: connections that TLS refused, and new certificates. They are
-//! written as they are logged, so an address that comes again and again has one a minute.
+//! written as they are logged, so an address that comes again and again has one a minute; and also if `TRIPOD_LOG` has them not
+//! logged.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -7,7 +8,9 @@ use std::sync::OnceLock;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
 use tracing_subscriber::Layer;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::Context;
+use tracing_subscriber::registry::LookupSpan;
 use tripod_audit::{Auditor, Change, Outcome, Record};
 use tripod_proto::code::Code;
 
@@ -23,8 +26,15 @@ pub(crate) fn audit(auditor: &Auditor) {
     let _ = AUDITOR.set(auditor.clone());
 }
 
-/// Looks at every event that is logged.
-pub(super) struct Audited;
+/// Looks at every event that may make a line, whatever others look at.
+pub(super) fn layer<S>() -> impl Layer<S>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    Layer::<S>::with_filter(Audited, Targets::new().with_target(TARGET, LevelFilter::INFO))
+}
+
+struct Audited;
 
 /// The fields of an event that make a line.
 #[derive(Debug, Default)]

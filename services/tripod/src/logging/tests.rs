@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use clap::Parser;
 use serde_json::Value;
 use tracing_subscriber::fmt::MakeWriter;
+use tripod_audit::{Auditor, Sinks, files};
 
 use super::*;
 use crate::cli::Cli;
@@ -75,6 +76,30 @@ fn in_json_too() {
         assert_eq!(line["code"].as_str(), code, "{line}");
         assert!(line["message"].is_string() && line["level"].is_string(), "{line}");
     }
+}
+
+#[tokio::test]
+async fn what_the_audit_log_copies_is_written_there_whatever_is_logged() {
+    let place = tempfile::tempdir().expect("a directory");
+    let sinks = Sinks { directory: Some(place.path().to_owned()), ..Sinks::default() };
+    let auditor = Auditor::start(&sinks, "n1", false, Box::new(|_, _| {})).expect("opened");
+    audit(&auditor);
+    let kept = Kept::default();
+    let silent = subscriber(EnvFilter::new("off"), LogFormat::Text, kept.clone(), false);
+    tracing::subscriber::with_default(silent, || {
+        let code = number(Code::TlsHandshake);
+        tracing::warn!(target: "tripod_tls::handshakes", code, outcome = "unknown_ca", "a connection was not made by TLS");
+        tracing::info!(target: "tripod_tls::tls", serial = "0a", "new certificates taken");
+        tracing::info!(target: "tripod_raft", serial = "0b", "new certificates taken");
+    });
+    auditor.stop().await;
+    assert!(kept.0.lock().expect("no panic").is_empty(), "nothing is logged");
+    let (_, path) = files(place.path()).expect("readable").pop().expect("a file");
+    let text = std::fs::read_to_string(path).expect("readable");
+    assert!(
+        text.contains("unknown_ca") && text.contains("certificate 0a") && !text.contains("certificate 0b"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -1,11 +1,18 @@
 //! The audit log of a real node: what has a line, who reads it, and what happens when nothing can be written.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use hyper_util::rt::TokioIo;
 use nix::sys::signal::Signal;
+use tokio::net::UnixStream;
+use tonic::transport::{Endpoint, Uri};
+use tower::service_fn;
 use tripod_processes::cluster::ReservedPorts;
+use tripod_proto::tripod::v1::NoteJobRequest;
+use tripod_proto::tripod::v1::jobs_client::JobsClient;
 use tripod_wait::until_blocking;
 
 use crate::schemas::check;
@@ -119,7 +126,8 @@ fn s55_what_changes_a_cluster_has_a_line_and_a_line_that_is_taken_out_is_named()
     assert_eq!(String::from_utf8_lossy(&tail.stdout).lines().count(), 1);
     let audit = node.audit();
     node.stop();
-    let file = fs::read_dir(&audit).expect("readable").next().expect("a file").expect("readable").path();
+    let mut files = fs::read_dir(&audit).expect("readable").map(|entry| entry.expect("readable").path());
+    let file = files.find(|path| path.extension().is_some_and(|ending| ending == "log")).expect("a file");
     let text = fs::read_to_string(&file).expect("readable");
     assert!(text.lines().last().expect("a line").contains("\"change\":\"stopped\""), "{text}");
 
@@ -154,4 +162,31 @@ fn where_lines_are_required_a_call_is_written_down_before_and_after() {
     let refused = refused.args(["--audit", "required"]).current_dir(place.path()).output().expect("runs");
     assert_eq!(refused.status.code(), Some(2));
     assert!(stderr(&refused).contains("--audit-dir"), "{}", stderr(&refused));
+}
+
+#[test]
+fn whoever_calls_by_the_unix_socket_is_named_by_the_system() {
+    let (place, ports) = (tempfile::tempdir().expect("a directory"), reserve_ports());
+    let socket = place.path().join("socket");
+    let flag = format!("--client-socket={}", socket.display());
+    let node = Node::start(&ports, place.path(), &["--audit-dir", "audit", &flag]);
+    assert!(node.run(&["job", "create", "train", "--tasks", "1"]).status.success());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("made");
+    runtime.block_on(async {
+        let connect = service_fn(move |_: Uri| {
+            let socket = socket.clone();
+            async move { UnixStream::connect(socket).await.map(TokioIo::new) }
+        });
+        let endpoint = Endpoint::from_static("http://localhost");
+        let channel = endpoint.connect_with_connector(connect).await.expect("it is let in");
+        let note = NoteJobRequest { name: "train".to_owned(), note: "a word".to_owned() };
+        JobsClient::new(channel).note(note).await.expect("noted");
+    });
+    let own = fs::metadata(place.path()).expect("it is there").uid();
+    let who = format!("\"who\":\"user/{own}\",\"kind\":\"user\",\"how\":\"uid\"");
+    let lines = node.lines();
+    let of_note = lines.lines().find(|line| line.contains("/tripod.v1.Jobs/Note")).expect("a line");
+    assert!(of_note.contains(&who), "{who}: {of_note}");
+    let by_port = lines.lines().find(|line| line.contains("/tripod.v1.Jobs/Create")).expect("a line");
+    assert!(by_port.contains("\"who\":\"\"") && by_port.contains("\"how\":\"nothing\""), "{by_port}");
 }
