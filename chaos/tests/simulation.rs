@@ -12,8 +12,8 @@ fn short(planted: Option<Planted>) -> Options {
 /// Which rules the first of these seeds broke that broke any.
 fn caught(planted: Planted, seeds: std::ops::RangeInclusive<u64>) -> Vec<String> {
     let broken = |report: &SeedReport| !report.violations.is_empty();
-    let scheduler = planted.needs_scheduler();
-    let options = Options { planted: Some(planted), scheduler, ..Options::default() };
+    let (scheduler, mindspore) = (planted.needs_scheduler(), planted.needs_mindspore());
+    let options = Options { planted: Some(planted), scheduler, mindspore, ..Options::default() };
     let report = seeds.clone().map(|seed| run_seed(seed, &options)).find(broken);
     let report = report.unwrap_or_else(|| panic!("{planted:?} was not caught in {seeds:?}"));
     report.violations.iter().map(|violation| violation.rule.clone()).collect()
@@ -56,12 +56,31 @@ fn honest_schedulers_pass_and_judge_something() {
     }
 }
 
+#[test]
+fn honest_clusters_of_mindspore_pass_and_judge_something() {
+    for seed in [3, 8] {
+        let report = run_seed(seed, &Options { mindspore: true, ..short(None) });
+        assert!(report.passed, "{report}");
+        assert!(report.judged.clusters > 0, "{report}");
+        for what in [
+            "clusters of MindSpore's parameter server",
+            "nodes of MindSpore that finished",
+            "dynamic clusters of MindSpore",
+        ] {
+            assert!(report.counts.get(what).is_some_and(|count| *count > 0), "no {what}: {report}");
+        }
+        for act in ["node-joins", "node-reads-rank", "node-tells", "node-hears-event", "node-hears-finish"] {
+            assert!(report.operations.get(act).is_some_and(|all| all.ok > 0), "no {act}: {report}");
+        }
+    }
+}
+
 /// Something below the simulation counts across the runs of a process, so a seed repeats itself process by process:
 /// as `tripod-chaos run simulation` runs it.
 #[test]
 fn two_runs_of_a_seed_are_one_run() {
     if let Ok(seed) = std::env::var(SEED) {
-        let options = Options { scheduler: true, ..short(None) };
+        let options = Options { scheduler: true, mindspore: true, ..short(None) };
         let report = run_seed(seed.parse().expect("a seed"), &options);
         println!("{RUN}{:016x} {} {}", report.hash, report.events, report.simulated_ms);
         return;
@@ -131,7 +150,7 @@ fn n04_the_printed_command_fails_as_the_seed_did() {
         output.expect("the program can be started")
     };
     // Other than the defaults in every flag that the seed's run depends on.
-    let flags = ["--plant", "task-taken-away", "--scheduler", "--faults-for-ms", "3000"];
+    let flags = ["--plant", "task-taken-away", "--scheduler", "--mindspore", "--faults-for-ms", "3000"];
     let several = ["run", "simulation", "--seed", "1", "--seeds", "2"];
     let seeds = run(&several.into_iter().chain(flags).collect::<Vec<_>>());
     assert_eq!(seeds.status.code(), Some(1), "no seed caught it: {seeds:?}");
@@ -210,4 +229,16 @@ fn children_that_are_made_once_more_are_noticed() {
 fn a_task_that_is_begun_ahead_of_an_earlier_export_is_noticed() {
     let rules = caught(Planted::ExportLate, 1..=10);
     assert!(rules.contains(&"scheduled work".to_owned()), "{rules:?}");
+}
+
+#[test]
+fn a_rank_for_two_nodes_of_mindspore_is_caught() {
+    let rules = caught(Planted::RankTwice, 1..=5);
+    assert!(rules.contains(&"mindspore: rank-twice".to_owned()), "{rules:?}");
+}
+
+#[test]
+fn what_a_node_of_mindspore_told_all_and_nobody_heard_is_missed() {
+    let rules = caught(Planted::EventLost, 1..=5);
+    assert!(rules.contains(&"mindspore: event-lost".to_owned()), "{rules:?}");
 }

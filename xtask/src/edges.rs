@@ -253,6 +253,7 @@ const OURS: &[Ours] = &[
             "tripod-dial",
             "tripod-gateway",
             "tripod-mars",
+            "tripod-mindspore",
             "tripod-native",
             "tripod-port",
             "tripod-proto",

@@ -41,6 +41,10 @@ pub struct SimulationArgs {
     #[arg(long)]
     scheduler: bool,
 
+    /// Have nodes of MindSpore's clusters in every run, not only in one of seven
+    #[arg(long)]
+    mindspore: bool,
+
     /// How the reports are printed
     #[arg(short = 'o', long = "output", value_enum, default_value_t = Output::Text)]
     output: Output,
@@ -56,6 +60,7 @@ impl SimulationArgs {
             faults_for_ms: self.faults_for_ms,
             planted: self.plant,
             scheduler: self.scheduler,
+            mindspore: self.mindspore,
             keep_events: self.events,
         }
     }
@@ -223,7 +228,7 @@ mod tests {
 
     /// Options that differ from the defaults in everything.
     fn other(planted: Option<Planted>) -> Options {
-        Options { faults_for_ms: 3_000, planted, scheduler: true, keep_events: true }
+        Options { faults_for_ms: 3_000, planted, scheduler: true, mindspore: true, keep_events: true }
     }
 
     /// The number is that of the walk-through of a new operator.

@@ -31,6 +31,9 @@ pub struct Judged {
     /// Looks at a whole scheduler.
     #[serde(default)]
     pub schedulers: u64,
+    /// Looks at a cluster of MindSpore.
+    #[serde(default)]
+    pub clusters: u64,
 }
 
 /// What a witness says in the end.

@@ -1,5 +1,7 @@
 //! The simulated network as nodes and clients use it: connections over a TCP that can be cut, held and slowed.
 
+mod unheard;
+
 use std::collections::BTreeSet;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -11,16 +13,21 @@ use futures::future::{FutureExt as _, Shared};
 use futures::stream::{BoxStream, StreamExt as _};
 use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tonic::transport::server::Connected;
 use tonic::transport::{Channel, Endpoint, Uri};
 use tripod_raft::{BoxFuture, Listener, Network, Stream};
 use turmoil::net::{TcpListener, TcpStream};
 
+use self::unheard::Unheard;
+
 /// The port on which clients are served.
 pub(crate) const CLIENT_PORT: u16 = 7700;
 /// The port of the peer transport.
 pub(crate) const PEER_PORT: u16 = 7800;
+
+/// Bytes that are under way between a connection of the simulation and what a port reads of it.
+const PIPE_BYTES: usize = 64 << 10;
 
 /// How long it takes to be refused.
 const REFUSED_AFTER: std::time::Duration = std::time::Duration::from_millis(1);
@@ -178,6 +185,46 @@ pub(crate) fn to_stores() -> tripod_mars::Connect {
     Arc::new(|endpoint| {
         Box::pin(async move { endpoint.connect_with_connector(tower::service_fn(dial)).await })
     })
+}
+
+/// How a node's engine of MindSpore reaches the nodes of clusters.
+pub(crate) fn to_nodes() -> tripod_mindspore::Dial {
+    Arc::new(|address: String| {
+        Box::pin(async move {
+            let stream = TcpStream::connect(address.as_str()).await?;
+            Ok(Box::new(Unheard::over(stream)) as Box<dyn tripod_mindspore::Bytestream>)
+        })
+    })
+}
+
+/// A connection to a port of a host.
+pub(crate) async fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
+    TcpStream::connect((host.to_owned(), port)).await
+}
+
+/// Listens at a port of the host that runs.
+pub(crate) async fn listen(port: u16) -> io::Result<TcpListener> {
+    bind(port).await
+}
+
+/// Connections to a port for a protocol that frames its bytes itself: real ports take sockets of the system, or streams
+/// within a process.
+pub(crate) async fn piped(port: u16) -> io::Result<BoxStream<'static, io::Result<DuplexStream>>> {
+    let accept = |listener: TcpListener| async {
+        let piped = listener.accept().await.map(|(stream, _)| pipe(stream));
+        Some((piped, listener))
+    };
+    Ok(futures::stream::unfold(bind(port).await?, accept).boxed())
+}
+
+/// Whatever comes and goes on a connection comes and goes on the stream; when one of them breaks the other one ends.
+fn pipe(mut stream: TcpStream) -> DuplexStream {
+    let (ours, mut theirs) = tokio::io::duplex(PIPE_BYTES);
+    tokio::spawn(async move {
+        // Why it broke nobody asks.
+        drop(tokio::io::copy_bidirectional(&mut stream, &mut theirs).await);
+    });
+    ours
 }
 
 /// An accepted connection of a client.

@@ -8,8 +8,9 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tripod_coordination::Coordination;
 use tripod_dial::{Dialler, Rule};
-use tripod_gateway::{Consistency, FrontEnds, Gateway, JobBinding, Parts, PortKind};
+use tripod_gateway::{Consistency, FrontEnd, FrontEnds, Gateway, JobBinding, Parts, PortKind};
 use tripod_mars::Mars;
+use tripod_mindspore::Mindspore;
 use tripod_native::Native;
 use tripod_proto::tripod::v1::cluster_client::ClusterClient;
 use tripod_proto::tripod::v1::{JoinRequest, ListMembersRequest};
@@ -26,6 +27,7 @@ use super::observation::Life;
 use super::plan::Plan;
 use super::planted::{Planted, PlantedBackend};
 use super::witness::{Witness, now};
+use super::workload;
 
 /// Between two attempts of a node to get an id.
 const JOIN_PAUSE: Duration = Duration::from_millis(150);
@@ -39,6 +41,10 @@ const PATIENCE: Patience = Patience {
     failover_min: Duration::from_secs(5),
     reconcile_every: Duration::from_secs(8),
 };
+
+/// The same of the schedulers of MindSpore. Its nodes give up sooner on a scheduler that does not answer.
+const MINDSPORE_PATIENCE: tripod_mindspore::Patience =
+    tripod_mindspore::Patience { ttl: Duration::from_secs(6), failover_min: Duration::from_secs(6) };
 
 /// What stays of a machine when its node is not running, and where a running one is found.
 pub(crate) struct Site {
@@ -77,6 +83,8 @@ struct Config {
     places: usize,
     seed: u64,
     planted: Option<Planted>,
+    /// Whether nodes have ports for nodes of MindSpore.
+    mindspore: bool,
     silences: Silences,
 }
 
@@ -112,8 +120,14 @@ pub(crate) fn peer(place: usize) -> String {
 }
 
 impl Site {
-    /// The sites of all machines of a plan. The first ones are those of the first voters.
-    pub(crate) fn all(seed: u64, plan: &Plan, planted: Option<Planted>, witness: &Witness) -> Vec<Arc<Self>> {
+    /// The sites of all machines of a plan. The first ones are those of the first voters. `mindspore`: whether nodes of
+    /// MindSpore come to them.
+    pub(crate) fn all(
+        seed: u64,
+        plan: &Plan,
+        (planted, mindspore): (Option<Planted>, bool),
+        witness: &Witness,
+    ) -> Vec<Arc<Self>> {
         let (first, silences) = (|place: usize| NodeId(place as u64 + 1), Silences::default());
         let initial: Vec<_> =
             (0..plan.nodes).map(|place| InitialMember { node: first(place), peer: peer(place) }).collect();
@@ -143,7 +157,14 @@ impl Site {
                 running: Mutex::new(None),
                 told: Mutex::default(),
                 process_over: AtomicBool::new(false),
-                config: Config { options, places: plan.places(), seed, planted, silences: silences.clone() },
+                config: Config {
+                    options,
+                    places: plan.places(),
+                    seed,
+                    planted,
+                    mindspore,
+                    silences: silences.clone(),
+                },
                 witness: witness.clone(),
             })
         };
@@ -310,12 +331,23 @@ impl Site {
         let scheduler = Scheduler::with_patience(&gateway, PATIENCE).connecting(network::to_peers());
         // Connections are the simulation's, so nobody dials.
         let mars = Mars::new(&gateway, &Dialler::new(Rule::any())).connecting(network::to_stores());
-        let front_ends = FrontEnds::of(vec![
+        let mut spoken: Vec<Box<dyn FrontEnd>> = vec![
             Box::new(Coordination::new(gateway.clone())),
             Box::new(Native::alone(gateway.clone())),
             Box::new(scheduler),
             Box::new(mars),
-        ]);
+        ];
+        if self.config.mindspore {
+            let mindspore =
+                Mindspore::with_patience(&gateway, &Dialler::new(Rule::any()), MINDSPORE_PATIENCE);
+            spoken.push(Box::new(mindspore.dialling(network::to_nodes())));
+        }
+        let front_ends = FrontEnds::of(spoken);
+        if self.config.mindspore
+            && let Err(error) = serve_mindspore(&front_ends).await
+        {
+            return Ended::Failed(error.to_string());
+        }
         let routes = front_ends.routes(PortKind::Client, &binding);
         // They end with the host's runtime.
         tokio::spawn(process_clock.keep(handle.clone()));
@@ -335,6 +367,19 @@ impl Site {
             served = serving => Ended::Failed(format!("its client port ended: {served:?}")),
         }
     }
+}
+
+/// Opens a port for nodes of MindSpore for each of the jobs that have some. They end with the host's runtime.
+async fn serve_mindspore(front_ends: &FrontEnds) -> std::io::Result<()> {
+    for (job, port) in workload::mindspore::JOBS {
+        let served = front_ends.served(tripod_mindspore::PORT, &JobBinding::Named(job.to_owned()));
+        let listener = tripod_port::Listener::within(network::piped(port).await?);
+        tokio::spawn(async move {
+            // It is never stopped, and a listener within a process does not fail.
+            drop(tripod_port::serve(listener, served, std::future::pending()).await);
+        });
+    }
+    Ok(())
 }
 
 /// Says where this node is reached, until that is known: stores are sent there for errors.

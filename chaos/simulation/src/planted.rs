@@ -2,6 +2,7 @@
 //!
 //! They live outside the code under test: in the disk below it, and in the backend between gateway and raft.
 
+mod mindspore;
 mod scheduler;
 
 use std::sync::Arc;
@@ -48,11 +49,15 @@ pub enum Planted {
     ParentForgotten,
     /// A later version of an export is acknowledged at once, and takes effect after what comes behind it.
     ExportLate,
+    /// Every node of MindSpore is told that its rank is 0.
+    RankTwice,
+    /// Now and then it is acknowledged that a node of MindSpore tells all something, and forgotten.
+    EventLost,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::LyingDisk,
         Self::ForgottenVote,
         Self::StaleReads,
@@ -66,6 +71,8 @@ impl Planted {
         Self::GiveBackForgotten,
         Self::ParentForgotten,
         Self::ExportLate,
+        Self::RankTwice,
+        Self::EventLost,
     ];
 
     /// Whether it is made in schedulers only.
@@ -80,6 +87,12 @@ impl Planted {
                 | Self::ParentForgotten
                 | Self::ExportLate
         )
+    }
+
+    /// Whether it is made in clusters of MindSpore only.
+    #[must_use]
+    pub fn needs_mindspore(self) -> bool {
+        matches!(self, Self::RankTwice | Self::EventLost)
     }
 }
 
@@ -192,6 +205,29 @@ impl PlantedBackend {
         }
     }
 
+    /// What becomes of a command to a scheduler of MindSpore.
+    fn clustered(&self, envelope: Envelope) -> Future<Result<Applied, ProposeError>> {
+        let Command::Mindspore(command) = &envelope.command else { return self.inner.propose(envelope) };
+        match self.planted {
+            Some(Planted::EventLost) if mindspore::is_event(command) && self.is_this_one() => {
+                let answer = Answer::Mindspore(mindspore::ACCEPTED);
+                let applied = Applied { index: self.inner.applied_index(), reply: Ok(answer) };
+                Box::pin(std::future::ready(Ok(applied)))
+            }
+            Some(Planted::RankTwice) => {
+                let proposed = self.inner.propose(envelope);
+                Box::pin(async move {
+                    let mut applied = proposed.await?;
+                    if let Ok(Answer::Mindspore(answer)) = &mut applied.reply {
+                        mindspore::make_first(answer);
+                    }
+                    Ok(applied)
+                })
+            }
+            _ => self.inner.propose(envelope),
+        }
+    }
+
     /// The life that is current, whatever life the caller is.
     fn current(&self, scope: Scope, task: TaskId) -> Option<Incarnation> {
         let mut current = None;
@@ -240,6 +276,7 @@ impl Replica for PlantedBackend {
             }
             (Some(Planted::IncarnationCheckSkipped), Command::Task(_)) => self.unfenced(envelope),
             (Some(_), Command::Ray(_)) => self.scheduled(envelope),
+            (Some(_), Command::Mindspore(_)) => self.clustered(envelope),
             _ => self.inner.propose(envelope),
         }
     }

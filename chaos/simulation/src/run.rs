@@ -23,6 +23,7 @@ use super::watcher::Watcher;
 use super::witness::Witness;
 use super::workload::{self, Setting};
 use tripod_checkers::check::{self, Conclusion, Rules};
+use tripod_checkers::history::Micros;
 use tripod_checkers::report::{About, Report};
 
 /// Simulated time passes in steps of so many milliseconds.
@@ -33,6 +34,8 @@ const LEADER_WITHIN_MS: u64 = 5000;
 const CLIENTS_END_WITHIN_MS: u64 = 60_000;
 /// After the last call all nodes must be equal within so many milliseconds.
 const EQUAL_WITHIN_MS: u64 = 5000;
+/// A leader that was replaced may say for so long after a fault what it knew before.
+const DEPOSED_ANSWERS_MS: u64 = 3000;
 /// Bytes that may be under way on a connection, in segments.
 const SEGMENTS_MAX: usize = 65_536;
 
@@ -96,7 +99,8 @@ impl Run<'_> {
     fn of(seed: u64, options: &Options, plan: Plan) -> Self {
         let faults_until = SimTime(options.faults_for_ms);
         let witness = Witness::new(seed, options.keep_events);
-        let sites = Site::all(seed, &plan, options.planted, &witness);
+        let mindspore = options.mindspore || workload::mindspore::is_in(seed);
+        let sites = Site::all(seed, &plan, (options.planted, mindspore), &witness);
         let mut sim = simulation(seed, &plan);
         for site in &sites {
             let site = Arc::clone(site);
@@ -107,6 +111,9 @@ impl Run<'_> {
         let scheduler = options.scheduler || workload::scheduler::is_in(seed);
         if scheduler {
             hosts.push(workload::scheduler::HOST);
+        }
+        if mindspore {
+            hosts.push(workload::mindspore::HOST);
         }
         if plan.spares > 0 {
             hosts.push(workload::OPERATOR);
@@ -252,7 +259,7 @@ impl Run<'_> {
         let at = self.at();
         let history = self.witness.history(at);
         let mut end = self.witness.end();
-        let checks = check::check_all(&history, &Rules::default());
+        let checks = check::check_all(&history, &rules());
         let mut void = history.void.clone();
         for checked in &checks {
             match &checked.conclusion {
@@ -291,6 +298,12 @@ impl Run<'_> {
             lines: end.lines,
         }
     }
+}
+
+/// What checkers must know.
+fn rules() -> Rules {
+    let deposed_leader = Some(Micros::from_millis(DEPOSED_ANSWERS_MS));
+    Rules { deposed_leader, ..Rules::default() }
 }
 
 fn simulation<'a>(seed: u64, plan: &Plan) -> Sim<'a> {

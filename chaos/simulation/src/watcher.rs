@@ -8,6 +8,7 @@ use tripod_state::ids::{LogIndex, NodeId, Term};
 use tripod_state::member::{self, Suffrage};
 use tripod_state::{Fault, Scope, State};
 
+use super::invariant::cluster_generations::ClusterSeen;
 use super::invariant::incarnation_fencing::Task;
 use super::invariant::one_membership;
 use super::node::{Running, Site};
@@ -19,7 +20,7 @@ use super::workload;
 const STATUS_EVERY_MS: u64 = 20;
 /// How often the logs are compared with each other.
 const LOGS_EVERY_MS: u64 = 100;
-/// How often states are hashed, and tasks are looked at.
+/// How often states are hashed, and tasks and clusters are looked at.
 const STATES_EVERY_MS: u64 = 200;
 /// Without progress for so long what happens then may have been decided long before.
 const STALL_MS: u64 = 600;
@@ -222,6 +223,9 @@ impl Watcher {
             let (applied, digest) = applied_and_digest(&running);
             self.witness.note(at, &site.name, format_args!("applied {applied}: {digest:016x}"));
             self.witness.digest(at, running.node, applied, digest);
+            for cluster in running.handle.read(clusters) {
+                self.witness.cluster(at, running.node, running.life, &cluster);
+            }
             let dead = running.handle.read(silent_tasks);
             for task in dead {
                 if self.dead.insert(task.clone()) {
@@ -342,4 +346,23 @@ fn silent_tasks(state: &State) -> Vec<Task> {
         dead.extend(silent.map(|info| (job.name.as_str().to_owned(), info.task.0)));
     }
     dead
+}
+
+/// The clusters of MindSpore that have begun.
+fn clusters(state: &State) -> Vec<ClusterSeen> {
+    let scope = |job| Scope { job, service: None };
+    let called = state.cluster_jobs().into_iter().filter_map(|job| {
+        let view = state.cluster(scope(job)).ok()?;
+        let nodes = state.cluster_nodes(scope(job)).ok()?;
+        let ranks = nodes.iter().filter_map(|node| Some((node.role.word(), node.rank?))).collect();
+        let (generation, published) = (view.generation, view.published);
+        Some(ClusterSeen { protocol: "cluster", job, generation, published, ranks })
+    });
+    let dynamic = state.topology_jobs().into_iter().filter_map(|job| {
+        let generation = state.topology(scope(job)).ok()?.generation;
+        let nodes = state.topology_nodes(scope(job)).ok()?;
+        let ranks = nodes.iter().map(|node| (node.role.base().word(), node.rank)).collect();
+        Some(ClusterSeen { protocol: "dynamic cluster", job, generation, published: 0, ranks })
+    });
+    called.chain(dynamic).collect()
 }

@@ -13,6 +13,7 @@ use tripod_state::ids::{LogIndex, NodeId};
 use super::event_log::EventLog;
 use super::invariant::acknowledged_work::{AcknowledgedWork, Written};
 use super::invariant::barrier_all_or_none::{self, Instance};
+use super::invariant::cluster_generations::{ClusterGenerations, ClusterSeen};
 use super::invariant::election_safety::ElectionSafety;
 use super::invariant::equal_digests::EqualDigests;
 use super::invariant::heartbeat_rule::HeartbeatRule;
@@ -53,6 +54,7 @@ struct Seen {
     members: OneMembership,
     voters: VotersDecide,
     scheduled: ScheduledWork,
+    clusters: ClusterGenerations,
     barriers: u64,
     /// Since when nothing has been wrong with the network, nodes and disks.
     calm_since: Option<SimTime>,
@@ -86,6 +88,7 @@ impl Witness {
             members: OneMembership::default(),
             voters: VotersDecide::default(),
             scheduled: ScheduledWork::default(),
+            clusters: ClusterGenerations::default(),
             barriers: 0,
             calm_since: Some(SimTime(0)),
             counts: BTreeMap::new(),
@@ -304,6 +307,13 @@ impl Witness {
         seen.judge(at, "scheduled work", judged);
     }
 
+    /// A cluster of MindSpore, as the state of a node has it.
+    pub(crate) fn cluster(&self, at: SimTime, node: NodeId, life: Life, cluster: &ClusterSeen) {
+        let mut seen = self.seen.lock();
+        let judged = seen.clusters.see(node, life, cluster);
+        seen.judge(at, "cluster generations", judged);
+    }
+
     pub(crate) fn heartbeats_end(&self, at: SimTime) {
         let mut seen = self.seen.lock();
         let judged = seen.heartbeats.end();
@@ -353,6 +363,7 @@ impl Witness {
                 attempts: seen.scheduled.attempts(),
                 results: seen.scheduled.results(),
                 schedulers: seen.scheduled.looks(),
+                clusters: seen.clusters.looks(),
             },
         }
     }

@@ -8,10 +8,12 @@
 //! | `one_membership`, `voters_decide` | who the members are, and that only voters decide |
 //! | `acknowledged_work` | writes and what is there in the end |
 //! | `scheduled_work` | tasks, their attempts and their results |
+//! | `cluster_generations` | clusters of MindSpore in the states of nodes |
 //! | `incarnation_fencing`, `barrier_all_or_none`, `heartbeat_rule` | what clients were told |
 
 pub(crate) mod acknowledged_work;
 pub(crate) mod barrier_all_or_none;
+pub(crate) mod cluster_generations;
 pub(crate) mod election_safety;
 pub(crate) mod equal_digests;
 pub(crate) mod heartbeat_rule;

@@ -8,6 +8,7 @@
 //! | `operator` | `tripod.v1` | changes of the members, in every other run |
 //! | `gang` | dialect N | tasks of a job: registration, lives, heartbeats, barriers, silence |
 //! | `scheduler` | that of 2016, `tripod.v1` | stores, workers and drivers of a job's scheduler |
+//! | `mindspore` | both of MindSpore | nodes of clusters, and who has them scale |
 
 mod arrival;
 mod beats;
@@ -16,6 +17,7 @@ mod gang;
 mod keys;
 mod list;
 mod member;
+pub(crate) mod mindspore;
 mod operator;
 pub(crate) mod scheduler;
 
@@ -69,6 +71,7 @@ pub(crate) async fn run(host: &'static str, setting: Setting) -> turmoil::Result
             futures::future::join(counter::run(first), counter::run(second)).await;
         }
         scheduler::HOST => scheduler::run(&setting).await,
+        mindspore::HOST => mindspore::run(&setting).await,
         OPERATOR => operator::run(setting.client(40), &setting.sites).await,
         _ => {
             gang::run(setting.client(30)).await;
