@@ -1,9 +1,9 @@
 //! Whole clusters in one thread, from one seed.
 //!
-//! Every node is the real one (raft, state, gateway, peer transport, front ends as gRPC servers); its network,
-//! disk, clock and chance are simulated. The seed decides the size of the cluster, its timing, what goes wrong
-//! and when, and what the clients do; the same seed gives the same run, event by event. First faults are
-//! injected, then all of them end and everything must come to rest: a leader, an answer to every call, equal
+//! Every node is the real one (raft, state, gateway, peer transport, front ends as gRPC servers, and that of MindSpore at
+//! ports of its own); its network, disk, clock and chance are simulated. The seed decides the size of the cluster, its
+//! timing, what goes wrong and when, and what the clients do; the same seed gives the same run, event by event. First
+//! faults are injected, then all of them end and everything must come to rest: a leader, an answer to every call, equal
 //! nodes. Rules judge all the while.
 //!
 //! # What it does not know

@@ -17,3 +17,23 @@ pub(super) fn make_first(answer: &mut Answer) {
         *rank = 0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tripod_state::mindspore::Member;
+    use tripod_state::mindspore::cluster::Incarnation;
+
+    use super::*;
+
+    #[test]
+    fn only_the_answer_to_a_registration_is_another_one() {
+        let joined =
+            |rank| Answer::Joined { member: Member(3), incarnation: Incarnation(3), rank, generation: 1 };
+        let mut answer = joined(2);
+        make_first(&mut answer);
+        assert_eq!(answer, joined(0));
+        let mut other = Answer::Registered { rank: 2, nodes: 3 };
+        make_first(&mut other);
+        assert_eq!(other, Answer::Registered { rank: 2, nodes: 3 });
+    }
+}

@@ -75,8 +75,10 @@ impl Ear {
 
     /// It has reported that.
     pub(super) fn has_done(&self, scaling: Scaling) {
-        let owes = &mut self.heard.lock().owes;
-        *owes = owes.filter(|other| *other != scaling);
+        let mut heard = self.heard.lock();
+        if heard.owes == Some(scaling) {
+            heard.owes = None;
+        }
     }
 }
 
@@ -197,5 +199,31 @@ impl Heard {
             Told::Finish => self.has_finished = true,
             Told::ScaleDone | Told::Data => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_node_is_told_of_scaling_is_what_it_owes_and_a_leaving_one_hears_no_rank() {
+        let members = |state: ClusterState, rank_id| {
+            let message = pb::SendMetadataMessage {
+                cluster_state: state.into(),
+                rank_id,
+                ..pb::SendMetadataMessage::default()
+            };
+            Told::Members(message)
+        };
+        let mut heard = Heard::default();
+        heard.add(&Told::Scale { leaving: false });
+        heard.add(&members(ClusterState::ClusterScaleOut, 1));
+        assert_eq!((heard.scales, heard.is_leaving, heard.owes), (1, false, Some(Scaling::Out)));
+        heard.add(&Told::Scale { leaving: true });
+        heard.add(&members(ClusterState::ClusterScaleIn, UNRANKED));
+        assert_eq!((heard.scales, heard.is_leaving, heard.owes), (2, true, Some(Scaling::In)));
+        assert!(act(&members(ClusterState::ClusterScaleIn, 1)).is_some());
+        assert_eq!(act(&members(ClusterState::ClusterScaleIn, UNRANKED)), None);
     }
 }

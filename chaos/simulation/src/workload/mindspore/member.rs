@@ -53,6 +53,15 @@ pub(super) enum Part {
     IsAdded,
 }
 
+/// Why a process cannot go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lost {
+    /// It is at its end, or has lost its scheduler. The node still has its place.
+    Process,
+    /// The node does not belong to the cluster any more. Whoever comes in its place may have another rank, and is another node.
+    Place,
+}
+
 /// How it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
@@ -78,8 +87,7 @@ pub(super) struct Member {
     scales: u64,
     last_beat: Instant,
     last_answer: Instant,
-    /// This process does not belong to the cluster any more, or has lost its scheduler.
-    is_lost: bool,
+    lost: Option<Lost>,
     /// It was answered that it has nothing left to do.
     has_finished: bool,
 }
@@ -112,7 +120,7 @@ pub(super) async fn run(
         scales: 0,
         last_beat,
         last_answer,
-        is_lost: false,
+        lost: None,
         has_finished: false,
     };
     let end = member.live().await;
@@ -153,10 +161,10 @@ impl Member {
             }
             match self.part {
                 Part::Dies if step == STEPS / 2 => return Ok(End::Died),
-                Part::Restarts if step == STEPS / 2 => self.is_lost = true,
+                Part::Restarts if step == STEPS / 2 => self.lost = Some(Lost::Process),
                 _ => {}
             }
-            if self.is_lost && !self.begin_again().await? {
+            if self.lost.is_some() && !self.begin_again().await? {
                 return Ok(End::Lost);
             }
             if self.client.dice.random_ratio(1, 2) {
@@ -182,7 +190,7 @@ impl Member {
     async fn join(&mut self) -> io::Result<bool> {
         let (deadline, settled) = (Instant::now() + FORM_PATIENCE, self.client.settled());
         while Instant::now() < deadline {
-            if self.is_lost && !self.renew().await? {
+            if self.lost.is_some() && !self.renew().await? {
                 return Ok(false);
             }
             if !self.register().await {
@@ -215,8 +223,12 @@ impl Member {
         }
         self.client.witness.count("nodes of MindSpore that began again");
         self.process.scribe.note(Act::End);
+        if self.lost == Some(Lost::Place) {
+            self.gang.ranks.borrow_mut().remove(&self.whose.name);
+            self.whose.name.push('+');
+        }
         self.process = begin(&self.whose, &self.numbers, &mut self.client).await?;
-        (self.scales, self.is_lost, self.last_answer) = (0, false, Instant::now());
+        (self.scales, self.lost, self.last_answer) = (0, None, Instant::now());
         Ok(true)
     }
 
@@ -268,7 +280,9 @@ impl Member {
         }
         let knows_others = self.process.heard().has_list;
         let Ok(told) = self.process.beat().await else {
-            self.is_lost |= self.last_answer.elapsed() >= SCHEDULER_PATIENCE;
+            if self.last_answer.elapsed() >= SCHEDULER_PATIENCE {
+                self.lost = self.lost.or(Some(Lost::Process));
+            }
             return;
         };
         (self.last_beat, self.last_answer) = (Instant::now(), Instant::now());
@@ -276,7 +290,9 @@ impl Member {
         let is_stranger = knows_others && told == HeartbeatRespMessage::default();
         let is_out = is_stranger || told.cluster_state() == ClusterState::NodeTimeout;
         // Of one that has finished that would be a mistake, which the checker tells if nobody told it of the end.
-        self.is_lost |= is_out && !self.has_finished;
+        if is_out && !self.has_finished {
+            self.lost = Some(Lost::Place);
+        }
     }
 
     /// Tends to everything until something is so; whether it came to be.
@@ -287,7 +303,7 @@ impl Member {
             if is_so(self, &heard) {
                 return true;
             }
-            if self.is_lost || Instant::now() >= deadline {
+            if self.lost.is_some() || Instant::now() >= deadline {
                 return false;
             }
             self.tend().await;
@@ -331,7 +347,7 @@ impl Member {
             return Ok(End::Left);
         }
         // Who is told nothing in a cluster of which all have finished is missed by the checker.
-        Ok(if is_told || !self.is_lost { End::Finished } else { End::Lost })
+        Ok(if is_told || self.lost.is_none() { End::Finished } else { End::Lost })
     }
 
     /// Until it is answered.
@@ -345,7 +361,7 @@ impl Member {
                 return true;
             }
             self.beat().await;
-            if self.is_lost || Instant::now() >= deadline {
+            if self.lost.is_some() || Instant::now() >= deadline {
                 return false;
             }
             self.client.pause(AGAIN_PAUSE_MS).await;

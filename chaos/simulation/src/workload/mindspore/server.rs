@@ -165,3 +165,20 @@ async fn until(patience: Duration, is_so: impl Fn() -> bool) -> bool {
     }
     true
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_comes_later_comes_in_place_of_a_dead_node_or_when_there_is_a_place_more() {
+        for course in Course::ALL {
+            let nodes = NODES + course.newcomers();
+            let parts: Vec<Part> = (0..nodes).map(|number| course.part(number)).collect();
+            let count = |part: Part| parts.iter().filter(|other| **other == part).count();
+            assert_eq!(count(Part::Dies), count(Part::Replaces), "{course:?}");
+            let scales = matches!(course, Course::ScaleOut | Course::InAndOut);
+            assert_eq!(count(Part::IsAdded), usize::from(scales), "{course:?}");
+        }
+    }
+}

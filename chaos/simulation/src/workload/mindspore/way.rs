@@ -79,11 +79,11 @@ impl Way {
     ) -> Result<F, Failure> {
         let asked = async {
             let line = self.line().await?;
-            line.send(bytes).await.map_err(unanswered)?;
+            line.send(bytes).await.map_err(Failure::from)?;
             loop {
-                let frame = line.hear::<F>().await.map_err(unanswered)?;
+                let frame = line.hear::<F>().await.map_err(Failure::from)?;
                 if is_it(&frame) {
-                    return Ok(frame);
+                    return Ok::<F, Failure>(frame);
                 }
             }
         };
@@ -98,7 +98,7 @@ impl Way {
     pub(super) async fn say(&mut self, patience: Duration, bytes: &[u8]) -> Result<(), Failure> {
         let said = async {
             let line = self.line().await?;
-            line.send(bytes).await.map_err(unanswered)
+            line.send(bytes).await.map_err(Failure::from)
         };
         let said = within(patience, said).await;
         if said.is_err() {
@@ -135,6 +135,13 @@ impl Failure {
     }
 }
 
+/// A connection that has broken: what was sent on it may have come.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Unanswered(error.to_string())
+    }
+}
+
 /// What became of a message, as it stands in the history.
 pub(super) fn outcome(told: Result<Reply, Failure>) -> Outcome {
     match told {
@@ -142,10 +149,6 @@ pub(super) fn outcome(told: Result<Reply, Failure>) -> Outcome {
         Err(Failure::Unanswered(why)) => Outcome::Unknown(why),
         Err(Failure::Unsent(why) | Failure::Refused(why)) => Outcome::Fail(why),
     }
-}
-
-fn unanswered(error: io::Error) -> Failure {
-    Failure::Unanswered(error.to_string())
 }
 
 async fn within<T>(patience: Duration, part: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
