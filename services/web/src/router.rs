@@ -34,7 +34,7 @@ pub enum Parts {
 
 /// All paths, without a port: for `tripod-fuzz`, besides [`crate::serve`].
 pub fn router(gateway: Gateway) -> Router {
-    let page = Page::new(gateway.clone(), 0);
+    let page = Page::new(gateway.clone(), 0, true);
     router_with(gateway, NodeFigures::default(), Parts::All, page)
 }
 

@@ -25,19 +25,22 @@ struct Inner {
     makers: Mutex<HashMap<Watched, Arc<Maker>>>,
     places: Arc<Semaphore>,
     viewers_max: usize,
+    /// Whether the port is the http port, which nodes announce.
+    is_announced: bool,
     history: History,
     ending: watch::Sender<bool>,
 }
 
 impl Page {
-    /// For so many viewers at a time.
-    pub(crate) fn new(gateway: Gateway, viewers: usize) -> Self {
+    /// For so many viewers at a time. `is_announced`: its port is the http port, which nodes announce.
+    pub(crate) fn new(gateway: Gateway, viewers: usize, is_announced: bool) -> Self {
         let viewers_max = viewers.max(VIEWERS_AT_LEAST);
         let inner = Inner {
             gateway,
             makers: Mutex::default(),
             places: Arc::new(Semaphore::new(viewers_max)),
             viewers_max,
+            is_announced,
             history: History::default(),
             ending: watch::Sender::new(false),
         };
@@ -46,6 +49,10 @@ impl Page {
 
     pub(crate) fn gateway(&self) -> &Gateway {
         &self.inner.gateway
+    }
+
+    pub(crate) fn is_announced(&self) -> bool {
+        self.inner.is_announced
     }
 
     pub(crate) fn history(&self) -> &History {
