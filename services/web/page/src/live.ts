@@ -22,6 +22,8 @@ interface Frame {
   number: number;
   whole: boolean;
   fields: Fields;
+  /** Of lists: how long they are now, and the rows that are others. */
+  rows?: Record<string, [number, [number, unknown][]]>;
   gone?: string[];
   states?: string | [number, string][];
   beats?: string | [number, string][];
@@ -55,6 +57,11 @@ function first(watched: string): Shown {
 function follow(shown: Shown, frame: Frame): Shown {
   const base = frame.whole ? nothing() : shown;
   const fields = { ...base.fields, ...frame.fields };
+  for (const [name, [length, rows]] of Object.entries(frame.rows ?? {})) {
+    const list = ((base.fields[name] ?? []) as unknown[]).slice(0, length);
+    for (const [place, row] of rows) list[place] = row;
+    fields[name] = list;
+  }
   for (const name of frame.gone ?? []) {
     delete fields[name];
   }

@@ -93,7 +93,8 @@ async fn job_of(page: &Page, name: String) -> Result<Shown, Response> {
     }
     let wanted = name.clone();
     let nobody_asked: Option<&HeartbeatAges> = None;
-    let look = move |_, state: &Replicated| job::look(state, &wanted, nobody_asked).map(|seen| seen.shown);
+    let look =
+        move |_, state: &Replicated| job::look(state, &wanted, nobody_asked, true).map(|seen| seen.shown);
     let seen = page.gateway().read_aside(Consistency::Local, look).await.map_err(|_| overloaded())?;
     seen.ok_or_else(|| unknown(&format!("there is no job `{name}`")))
 }
