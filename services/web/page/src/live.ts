@@ -80,6 +80,8 @@ class Stream {
   private source: EventSource | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private ended = false;
+  /** The next frame is everything that there is, whatever was shown before. */
+  private anew = false;
 
   constructor(
     private readonly path: string,
@@ -100,12 +102,14 @@ class Stream {
         this.again(0);
         return;
       }
-      // The first frame of a maker that has just begun has nothing in it.
+      // The first frame of a maker that has just begun has nothing in it. What is shown stays until there is something.
       if (frame.whole && frame.number === 0) {
         this.shown = { ...this.shown, number: 0 };
+        this.anew = true;
         return;
       }
-      this.shown = follow(this.shown, frame);
+      this.shown = follow(this.shown, { ...frame, whole: frame.whole || this.anew });
+      this.anew = false;
       this.told();
     };
     source.onerror = () => {
