@@ -200,7 +200,7 @@ async fn only_what_may_be_asked_is_answered() {
             "/ui/",
             "evil.example",
             421,
-            "T7501 ui-host: no member of this cluster is called `evil.example`",
+            "T7501 ui-host: no member of this cluster is called `evil.example`; open the page by the address of the node\n",
         ),
         ("GET", "/ui/api/v1/overview", "evil.example:7900", 421, "T7501"),
         ("GET", "/ui/", "[::1]:7900", 200, "<!DOCTYPE html>"),
