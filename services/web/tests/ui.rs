@@ -163,6 +163,8 @@ async fn viewers_share_a_maker_and_beyond_the_bound_are_turned_away_with_a_word(
     assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
     let why = text(refused).await;
     assert_eq!(why, "T7503 ui-full: 8 viewers watch this node already; open the page of another node\n");
+    let figures = text(router.clone().oneshot(request("/metrics")).await.expect("it answers")).await;
+    assert!(figures.contains("\ntripod_ui_viewers 8\n"), "{figures}");
     let mut frames = Vec::new();
     for viewer in &mut viewers {
         frames.push(viewer.until(|frame| frame["states"] == "o2").await);
