@@ -9,7 +9,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
-use crate::settings::{Settings, variable};
+use crate::settings::{CONFIG, Settings, variable};
 
 /// How long a process may take to end before it is killed.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
@@ -35,7 +35,7 @@ impl Child {
     pub(crate) fn start<A: AsRef<OsStr>>(arguments: &[A], outputs: Outputs) -> io::Result<Self> {
         let mut process = Command::new(std::env::current_exe()?);
         // A child is told everything by its flags; a setting of its parent's environment is not meant for it.
-        for key in Settings::new().keys() {
+        for key in Settings::new().keys().chain([CONFIG]) {
             process.env_remove(variable(key));
         }
         let mut process = process

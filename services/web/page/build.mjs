@@ -14,6 +14,7 @@ const common = {
   bundle: true,
   minify: true,
   charset: "utf8",
+  // The notices of packages are in NOTICE, which goes with every copy of the program.
   legalComments: "none",
   target: "es2022",
   absWorkingDir: here,

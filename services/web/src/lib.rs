@@ -35,3 +35,4 @@ pub use router::Parts;
 #[doc(hidden)]
 pub use router::router;
 pub use serve::{Manner, VIEWERS_MAX, serve, serve_protected, viewers_of_files};
+pub use ui::Viewers;

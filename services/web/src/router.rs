@@ -34,8 +34,9 @@ pub enum Parts {
 
 /// All paths, without a port: for `tripod-fuzz`, besides [`crate::serve`].
 pub fn router(gateway: Gateway) -> Router {
-    let page = Page::new(gateway.clone(), 0);
-    router_with(gateway, NodeFigures::default(), Parts::All, page)
+    let figures = NodeFigures::default();
+    let page = Page::new(gateway.clone(), 0, figures.viewers.clone(), true);
+    router_with(gateway, figures, Parts::All, page)
 }
 
 /// The same for a node that also shows these, as far as `parts` goes.

@@ -75,7 +75,8 @@ pub async fn serve_protected(
     manner: Manner,
     shutdown: impl Future<Output = ()> + Send,
 ) {
-    let page = Page::new(gateway.clone(), manner.viewers);
+    let is_announced = manner.parts != Parts::PageOnly;
+    let page = Page::new(gateway.clone(), manner.viewers, figures.viewers.clone(), is_announced);
     let looks =
         (manner.parts != Parts::WithoutPage).then(|| tokio::spawn(look_on(page.clone(), figures.clone())));
     let router = router_with(gateway, figures, manner.parts, page.clone());

@@ -10,6 +10,12 @@ use serde_json::Value;
 
 const LICENCES: [&str; 5] = ["MIT", "ISC", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0"];
 
+/// What goes with every copy of the program.
+fn notice() -> String {
+    let path = page().join("../../../NOTICE");
+    std::fs::read_to_string(path).expect("readable")
+}
+
 #[test]
 fn v28_the_committed_page_is_what_its_sources_make() {
     let Some(built) = with_modules() else { return };
@@ -23,6 +29,13 @@ fn v28_the_committed_page_is_what_its_sources_make() {
     let said = String::from_utf8_lossy(&ran.stdout);
     assert!(ran.status.success(), "{said}{}", String::from_utf8_lossy(&ran.stderr));
     println!("{said}");
+    let notice = notice();
+    for package in ["preact", "uplot", "@dagrejs/dagre", "@dagrejs/graphlib"] {
+        let licence = std::fs::read_to_string(built.join("node_modules").join(package).join("LICENSE"));
+        let licence = licence.expect("each has one");
+        let holder = licence.lines().find(|line| line.starts_with("Copyright")).expect("it names somebody");
+        assert!(notice.contains(holder.trim()), "NOTICE does not say of {package}: {holder}");
+    }
     let types = Command::new("node")
         .args(["node_modules/typescript/bin/tsc", "--noEmit", "-p", "tsconfig.json"])
         .current_dir(&built)
@@ -40,9 +53,17 @@ fn v28_what_is_in_the_page_may_be_shipped_and_names_no_registry() {
     let shipped = packages.iter().filter(|(name, package)| !name.is_empty() && package["dev"] != true);
     let shipped: Vec<_> = shipped.collect();
     assert!(shipped.len() >= 3, "{shipped:?}");
+    let notice = notice();
+    assert!(
+        notice.contains("Permission is hereby granted, free of charge"),
+        "the licence goes with every copy"
+    );
     for (name, package) in shipped {
         let licence = package["license"].as_str().unwrap_or_default();
         assert!(LICENCES.contains(&licence), "{name}: {licence}");
+        let short = name.trim_start_matches("node_modules/");
+        let is_named = |line: &str| !line.starts_with(' ') && line.split(", ").any(|named| named == short);
+        assert!(notice.lines().any(is_named), "NOTICE does not name {short}");
         assert!(package["integrity"].as_str().is_some_and(|hash| hash.starts_with("sha512-")), "{name}");
     }
 }

@@ -35,6 +35,9 @@ fn arguments(config: &Config, data: &Data, node: &NodePlan) -> Vec<String> {
         format!("--job-ports={}", node.job_ports),
         format!("--mindspore-ports={}", node.mindspore_ports),
         format!("--timing={}", config.timing),
+        // A cluster of one machine is for that machine, wherever else a node might find other settings.
+        "--ui=http".to_owned(),
+        "--insecure=false".to_owned(),
     ];
     arguments.extend(config.tasks.map(|tasks| format!("--tasks={tasks}")));
     arguments.extend(config.dial_allow.iter().map(|allow| format!("--dial-allow={allow}")));

@@ -34,7 +34,7 @@ use tripod_proto::code::Code;
 use tripod_raft::{Handle, Options, StateLimits, Timing, World};
 use tripod_state::ids::{FeatureLevel, NodeId};
 use tripod_state::job;
-use tripod_web::{Manner, NodeFigures, Parts};
+use tripod_web::{Manner, NodeFigures, Parts, Viewers};
 
 use crate::args::audit_flags::AuditPlan;
 use crate::args::initial::InitialMembers;
@@ -378,11 +378,14 @@ impl Tasks {
             self.serving.spawn(async move { report("socket", socket.await) });
         }
         let viewers = tripod_web::viewers_of_files(open_files::raise());
-        let parts = listeners.http_parts;
+        let (parts, watching) = (listeners.http_parts, Viewers::default());
         for (listener, parts) in [(Some(listeners.http), parts), (listeners.ui, Parts::PageOnly)] {
             let Some(listener) = listener else { continue };
-            let figures =
-                NodeFigures { tls: tls.map(|tls| tls.tls.clone()), calls: Arc::clone(&authority.calls) };
+            let figures = NodeFigures {
+                tls: tls.map(|tls| tls.tls.clone()),
+                calls: Arc::clone(&authority.calls),
+                viewers: watching.clone(),
+            };
             let http_tls = tls.and_then(|tls| tls.http.clone());
             let manner = Manner { parts, viewers };
             let stopped = self.stopped();

@@ -136,19 +136,25 @@ fn s52_a_local_cluster_has_no_other_host() {
         let output = tripod().args(["dev", flag, "0.0.0.0"]).output().expect("runs");
         assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     }
-    // What the environment says of nodes does not move it, and does not open it.
+    // What the environment says of nodes does not move it, and does not open it; nor does a file that it names.
     let ports = reserve_ports();
-    let data = tempfile::tempdir().expect("a directory");
+    let [data, place] = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
     let anywhere = |offset: u16| format!("0.0.0.0:{}", ports.first() + offset);
+    let file = place.path().join("server.toml");
+    std::fs::write(&file, format!("ui = \"{}\"\ninsecure = true\n", anywhere(210))).expect("written");
     let variables = [
         ("TRIPOD_CLIENT", anywhere(0)),
         ("TRIPOD_PEER", anywhere(100)),
         ("TRIPOD_HTTP", anywhere(200)),
+        ("TRIPOD_UI", anywhere(210)),
         ("TRIPOD_INSECURE", "true".to_owned()),
+        ("TRIPOD_CONFIG", file.display().to_string()),
     ];
     let dev = Dev::start_with(&ports, data.path(), &[], &variables);
-    let other = SocketAddr::from((Ipv4Addr::new(127, 0, 0, 7), ports.first()));
-    assert!(TcpStream::connect(other).is_err(), "a node serves at another address than 127.0.0.1");
+    for offset in [0, 210] {
+        let other = SocketAddr::from((Ipv4Addr::new(127, 0, 0, 7), ports.first() + offset));
+        assert!(TcpStream::connect(other).is_err(), "a node serves at another address than 127.0.0.1");
+    }
     let status = dev.status();
     assert_eq!(status["nodes"][0]["insecure"], false, "{status}");
     dev.end();

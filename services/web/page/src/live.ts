@@ -22,6 +22,8 @@ interface Frame {
   number: number;
   whole: boolean;
   fields: Fields;
+  /** Of lists: how long they are now, and the rows that are others. */
+  rows?: Record<string, [number, [number, unknown][]]>;
   gone?: string[];
   states?: string | [number, string][];
   beats?: string | [number, string][];
@@ -55,6 +57,11 @@ function first(watched: string): Shown {
 function follow(shown: Shown, frame: Frame): Shown {
   const base = frame.whole ? nothing() : shown;
   const fields = { ...base.fields, ...frame.fields };
+  for (const [name, [length, rows]] of Object.entries(frame.rows ?? {})) {
+    const list = ((base.fields[name] ?? []) as unknown[]).slice(0, length);
+    for (const [place, row] of rows) list[place] = row;
+    fields[name] = list;
+  }
   for (const name of frame.gone ?? []) {
     delete fields[name];
   }
@@ -73,6 +80,8 @@ class Stream {
   private source: EventSource | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private ended = false;
+  /** The next frame is everything that there is, whatever was shown before. */
+  private anew = false;
 
   constructor(
     private readonly path: string,
@@ -93,12 +102,14 @@ class Stream {
         this.again(0);
         return;
       }
-      // The first frame of a maker that has just begun has nothing in it.
+      // The first frame of a maker that has just begun has nothing in it. What is shown stays until there is something.
       if (frame.whole && frame.number === 0) {
         this.shown = { ...this.shown, number: 0 };
+        this.anew = true;
         return;
       }
-      this.shown = follow(this.shown, frame);
+      this.shown = follow(this.shown, { ...frame, whole: frame.whole || this.anew });
+      this.anew = false;
       this.told();
     };
     source.onerror = () => {

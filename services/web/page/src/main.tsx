@@ -5,7 +5,7 @@ import { useEffect, useReducer, useState } from "preact/hooks";
 import { KEYS, listen } from "./keys";
 import { span } from "./letters";
 import { type Fields, GONE_MS, type Shown, useAnswer, useLive } from "./live";
-import { followLinks, go, usePlace } from "./place";
+import { elsewhere, followLinks, go, usePlace } from "./place";
 import { Cluster } from "./pages/cluster";
 import { Job } from "./pages/job";
 import { Jobs } from "./pages/jobs";
@@ -111,11 +111,16 @@ function Others() {
     <span>
       {" "}
       Others:{" "}
-      {others.map(({ node, http }) => (
-        <>
-          <a href={`http://${http}${location.pathname}${location.search}`}>node {node}</a>{" "}
-        </>
-      ))}
+      {others.map(({ node, http }) => {
+        const address = elsewhere(http, `${location.pathname}${location.search}`);
+        return address ? (
+          <>
+            <a href={address}>node {node}</a>{" "}
+          </>
+        ) : (
+          `node ${node} (${http}) `
+        );
+      })}
     </span>
   );
 }

@@ -49,6 +49,11 @@ export function address(place: Place): string {
   return text ? `${path}?${text}` : path;
 }
 
+/** Where another node has its page, if this one is where nodes announce theirs: a port of its own is announced by none. */
+export function elsewhere(http: string, path: string): string | undefined {
+  return document.getElementById("app")!.dataset.links === undefined ? undefined : `${location.protocol}//${http}${path}`;
+}
+
 const listeners = new Set<() => void>();
 
 /** Goes there; `quietly`: as a step that one does not go back to. */

@@ -13,15 +13,26 @@ export interface Group {
   count: number;
 }
 
+/** Names, and runs of tasks on them: from which name on, how many names, how many tasks on each. */
+export interface Hosts {
+  names: string[];
+  runs: [number, number, number][];
+}
+
+export function areKnown(hosts: Hosts | undefined): hosts is Hosts {
+  return hosts !== undefined && hosts.names.some((name) => name !== "");
+}
+
 /** Tasks that follow each other on a host, or in a range. */
-export function groupsOf(hosts: [string, number][], tasks: number): Group[] {
-  const known = hosts.some(([name]) => name !== "");
+export function groupsOf(hosts: Hosts | undefined, tasks: number): Group[] {
   const groups: Group[] = [];
-  if (known) {
+  if (areKnown(hosts)) {
     let first = 0;
-    for (const [name, count] of hosts) {
-      groups.push({ name: name || "host unknown", first, count });
-      first += count;
+    for (const [from, names, count] of hosts.runs) {
+      for (const name of hosts.names.slice(from, from + names)) {
+        groups.push({ name: name || "host unknown", first, count });
+        first += count;
+      }
     }
     return groups;
   }

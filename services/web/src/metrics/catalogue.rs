@@ -147,6 +147,7 @@ catalogue! {
     CONNECTIONS_MAX = gauge("tripod_client_connections_max", "how many there may be");
     CONNECTIONS_REFUSED =
         counter("tripod_client_connections_refused_total", "connections that were closed because there was no place");
+    UI_VIEWERS = gauge("tripod_ui_viewers", "browsers and others that watch the page of this node");
     TLS_HANDSHAKES =
         by("outcome", counter("tripod_tls_handshakes_total", "handshakes of TLS on all ports, by how they ended"));
     TLS_NOT_AFTER = gauge("tripod_tls_not_after_seconds", "when this node's certificate ends; 0 without TLS");

@@ -47,6 +47,7 @@ pub(super) struct Figures {
     pub(super) streams: StreamTally,
     pub(super) tls: Option<Tls>,
     pub(super) authorised: Arc<Tally>,
+    pub(super) viewers: u64,
     pub(super) insecure: bool,
     pub(super) census: Census,
     pub(super) process: Process,
@@ -189,6 +190,7 @@ impl Figures {
         page.gauge(&all::CONNECTIONS, self.connections.count() as u64)?;
         page.gauge(&all::CONNECTIONS_MAX, self.connections.limits().all as u64)?;
         page.counter(&all::CONNECTIONS_REFUSED, self.connections.refused())?;
+        page.gauge(&all::UI_VIEWERS, self.viewers)?;
         self.tls(page)?;
         page.counter(&all::AUDIT_LOST, tripod_audit::lost())?;
         page.gauge(&all::CLIENT_BYTES, self.memory.held())?;

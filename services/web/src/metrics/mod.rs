@@ -36,6 +36,8 @@ use figures::Figures;
 use process::Process;
 pub(crate) use snapshots_seen::SnapshotsSeen;
 
+use crate::ui::Viewers;
+
 /// The media type of [`page`].
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -46,6 +48,8 @@ pub struct NodeFigures {
     pub tls: Option<Tls>,
     /// What was decided about calls.
     pub calls: Arc<Tally>,
+    /// Those who watch its page.
+    pub viewers: Viewers,
 }
 
 /// Every metric of this node. Takes half a second at most: one of them is whether the cluster answers.
@@ -76,6 +80,7 @@ pub(crate) async fn page(gateway: &Gateway, seen: &SnapshotsSeen, node: NodeFigu
         streams: gateway.streams().clone(),
         tls: node.tls,
         authorised: node.calls,
+        viewers: node.viewers.count(),
         insecure: gateway.is_insecure(),
         census: Census::take(gateway, now).await,
         process: Process::look(),

@@ -35,12 +35,17 @@ pub(crate) struct Latest {
     whole: Option<Bytes>,
 }
 
+type Rows<'a> = (usize, Vec<(usize, &'a Value)>);
+
 #[derive(Serialize)]
 struct Wire<'a> {
     /// Numbers of frames ascend by one; a frame that is not whole counts only behind the one before.
     number: u64,
     whole: bool,
     fields: BTreeMap<&'static str, &'a Value>,
+    /// Of lists of which little has changed: how long they are now, and what stands at places where something else stood.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    rows: BTreeMap<&'static str, Rows<'a>>,
     /// Fields that are not known any more.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     gone: Vec<&'static str>,
@@ -77,6 +82,7 @@ impl Latest {
                 number: self.number,
                 whole: true,
                 fields: self.shown.fields.iter().map(|(name, value)| (*name, value)).collect(),
+                rows: BTreeMap::new(),
                 gone: Vec::new(),
                 states: known.then(|| letters::encode(&self.shown.states).into()),
                 beats: (!self.shown.beats.is_empty()).then(|| letters::encode(&self.shown.beats).into()),
@@ -85,18 +91,33 @@ impl Latest {
         (self.number, event.clone())
     }
 
-    /// The next frame, with what differs from the last one.
-    pub(crate) fn follow(&mut self, shown: Shown) -> Arc<Frame> {
+    /// The next frame, with what differs from the last one. Fields of these names that nobody has looked at again stay.
+    pub(crate) fn follow(&mut self, mut shown: Shown, kept: &[&'static str]) -> Arc<Frame> {
+        let unseen = kept.iter().filter(|name| !shown.fields.contains_key(*name));
+        let mut still: BTreeMap<_, _> =
+            unseen.filter_map(|name| Some((*name, self.shown.fields.remove(name)?))).collect();
         let old = &self.shown;
-        let changed = shown.fields.iter().filter(|(name, value)| old.fields.get(*name) != Some(*value));
+        let (mut fields, mut rows) = (BTreeMap::new(), BTreeMap::new());
+        for (name, value) in &shown.fields {
+            let before = old.fields.get(name);
+            if before == Some(value) {
+                continue;
+            }
+            match before.and_then(|before| changed_rows(before, value)) {
+                Some(changed) => _ = rows.insert(*name, changed),
+                None => _ = fields.insert(*name, value),
+            }
+        }
         let event = event(&Wire {
             number: self.number + 1,
             whole: false,
-            fields: changed.map(|(name, value)| (*name, value)).collect(),
+            fields,
+            rows,
             gone: old.fields.keys().filter(|name| !shown.fields.contains_key(*name)).copied().collect(),
             states: changed_letters(&old.states, &shown.states),
             beats: changed_letters(&old.beats, &shown.beats),
         });
+        shown.fields.append(&mut still);
         *self = Self { number: self.number + 1, shown, whole: None };
         Arc::new(Frame { number: self.number, event })
     }
@@ -108,6 +129,7 @@ impl Latest {
             number: self.number + 1,
             whole: false,
             fields: (old != Some(&value)).then_some((name, &value)).into_iter().collect(),
+            rows: BTreeMap::new(),
             gone: Vec::new(),
             states: None,
             beats: None,
@@ -116,6 +138,13 @@ impl Latest {
         (self.number, self.whole) = (self.number + 1, None);
         Arc::new(Frame { number: self.number, event })
     }
+}
+
+/// What of a list has changed, unless that is more than half of it.
+fn changed_rows<'a>(old: &Value, new: &'a Value) -> Option<Rows<'a>> {
+    let (Value::Array(old), Value::Array(new)) = (old, new) else { return None };
+    let rows: Vec<_> = new.iter().enumerate().filter(|(place, row)| old.get(*place) != Some(*row)).collect();
+    (rows.len() * 2 <= new.len()).then_some((new.len(), rows))
 }
 
 fn changed_letters(old: &[u8], new: &[u8]) -> Option<Value> {
@@ -153,10 +182,10 @@ mod tests {
     #[test]
     fn a_frame_has_what_changed_and_the_whole_one_has_all() {
         let mut latest = Latest::default();
-        let first = latest.follow(shown(&[("a", 1), ("b", 1)], b"ccc"));
+        let first = latest.follow(shown(&[("a", 1), ("b", 1)], b"ccc"), &[]);
         let expected = json!({"number": 1, "whole": false, "fields": {"a": 1, "b": 1}, "states": "c3"});
         assert_eq!((first.number, read(&first.event)), (1, expected));
-        let second = latest.follow(shown(&[("a", 2), ("c", 1)], b"ccc"));
+        let second = latest.follow(shown(&[("a", 2), ("c", 1)], b"ccc"), &[]);
         let expected = json!({"number": 2, "whole": false, "fields": {"a": 2, "c": 1}, "gone": ["b"]});
         assert_eq!(read(&second.event), expected);
         let expected = json!({"number": 2, "whole": true, "fields": {"a": 2, "c": 1}, "states": "c3"});
@@ -166,9 +195,26 @@ mod tests {
     }
 
     #[test]
+    fn of_a_list_only_the_rows_go_that_have_changed_and_one_that_nobody_saw_stays() {
+        let list = |rows: &[u32]| Shown { fields: [("rows", json!(rows))].into(), ..Shown::default() };
+        let mut latest = Latest::default();
+        latest.follow(list(&[1, 2, 3, 4]), &[]);
+        let frame = latest.follow(list(&[1, 9, 3, 4]), &["rows"]);
+        let expected = json!({"number": 2, "whole": false, "fields": {}, "rows": {"rows": [4, [[1, 9]]]}});
+        assert_eq!(read(&frame.event), expected);
+        let frame = latest.follow(shown(&[("a", 1)], b""), &["rows"]);
+        assert_eq!(read(&frame.event), json!({"number": 3, "whole": false, "fields": {"a": 1}}));
+        assert_eq!(read(&latest.whole().1)["fields"], json!({"a": 1, "rows": [1, 9, 3, 4]}));
+        let frame = latest.follow(list(&[1, 9]), &[]);
+        assert_eq!(read(&frame.event)["rows"], json!({"rows": [2, []]}));
+        let frame = latest.follow(list(&[7, 8, 9]), &[]);
+        assert_eq!(read(&frame.event)["fields"], json!({"rows": [7, 8, 9]}), "most of it has changed");
+    }
+
+    #[test]
     fn what_nobody_looked_at_again_is_sent_with_its_age_alone() {
         let mut latest = Latest::default();
-        latest.follow(shown(&[("age", 0), ("b", 1)], b"ccc"));
+        latest.follow(shown(&[("age", 0), ("b", 1)], b"ccc"), &[]);
         let again = latest.again("age", 7.into());
         let expected = json!({"number": 2, "whole": false, "fields": {"age": 7}});
         assert_eq!((again.number, read(&again.event)), (2, expected));
@@ -182,7 +228,7 @@ mod tests {
     fn a_line_break_in_a_name_does_not_end_an_event() {
         let mut latest = Latest::default();
         let fields = BTreeMap::from([("note", Value::from("a\n\ndata: b"))]);
-        let frame = latest.follow(Shown { fields, ..Shown::default() });
+        let frame = latest.follow(Shown { fields, ..Shown::default() }, &[]);
         assert_eq!(read(&frame.event)["fields"]["note"], "a\n\ndata: b");
     }
 }

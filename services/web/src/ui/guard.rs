@@ -41,8 +41,9 @@ pub(crate) async fn check(State(page): State<Page>, request: Request, next: Next
         Err(refused) => refused,
         Ok(host) if is_ours(&page, &host).await => next.run(request).await,
         Ok(host) => {
-            let why =
-                format!("no member of this cluster is called `{host}`; open the page by the node's address");
+            let why = format!(
+                "no member of this cluster is called `{host}`; open the page by the address of the node"
+            );
             refuse(StatusCode::MISDIRECTED_REQUEST, Code::UiHost, &why)
         }
     };

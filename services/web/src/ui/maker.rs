@@ -24,6 +24,8 @@ use crate::ui::past::Past;
 const FRAME_EVERY: Duration = Duration::from_millis(250);
 /// Between two questions to the leader about a job's heartbeats.
 const AGES_EVERY: Duration = Duration::from_secs(2);
+/// Between two looks at lists that are shown as a whole.
+const LISTS_EVERY: Duration = Duration::from_secs(2);
 /// How long a maker works for nobody: a page that is loaded again finds it.
 const IDLE: Duration = Duration::from_secs(5);
 /// Frames that a viewer may be behind before it gets the whole again.
@@ -55,6 +57,8 @@ struct Work {
     asked_at: Option<Instant>,
     /// Of the job, as it was last seen.
     job: Option<(JobId, u32)>,
+    /// When its lists were last seen.
+    lists_at: Option<Instant>,
     leaderless_since: Option<Instant>,
     behind: Behind,
     /// The index of what was last seen, and the log's time there.
@@ -66,6 +70,8 @@ pub(crate) struct Looked {
     index: LogIndex,
     now_ms: u64,
     pub(crate) shown: Shown,
+    /// Fields that were not looked at and are as they were.
+    kept: &'static [&'static str],
     /// How long it kept a core.
     cost: Duration,
 }
@@ -101,10 +107,10 @@ impl Maker {
         self.ages.lock().clone()
     }
 
-    fn show(&self, shown: Shown) {
+    fn show(&self, shown: Shown, kept: &[&'static str]) {
         let mut latest = self.latest.lock();
         // Nobody may be there to get it.
-        let _ = self.frames.send(latest.follow(shown));
+        let _ = self.frames.send(latest.follow(shown, kept));
     }
 
     /// Shows the same once more, with how old it is now.
@@ -142,10 +148,10 @@ impl Maker {
             work.behind.note(work.gateway.admin().status().committed, now);
             let news = heard || work.gateway.applied_index() != work.seen.0;
             if pace.is_due(news, now)
-                && let Some((shown, cost)) = work.look().await
+                && let Some(Looked { shown, kept, cost, .. }) = work.look().await
             {
                 let showing = std::time::Instant::now();
-                self.show(shown);
+                self.show(shown, kept);
                 pace.looked(cost + showing.elapsed(), now);
                 self.ages.lock().clone_from(&work.ages);
                 heard = false;
@@ -167,6 +173,7 @@ impl Work {
             asked: None,
             asked_at: None,
             job: None,
+            lists_at: None,
             leaderless_since: None,
             behind: Behind::default(),
             seen: (LogIndex(0), 0),
@@ -194,15 +201,15 @@ impl Work {
         heard
     }
 
-    /// What there is to show, and how long it kept a core to find it. `None`: too many look just now.
-    async fn look(&mut self) -> Option<(Shown, Duration)> {
-        let Looked { index, now_ms, mut shown, cost } = match self.watched.clone() {
+    /// What there is to show. `None`: too many look just now.
+    async fn look(&mut self) -> Option<Looked> {
+        let mut looked = match self.watched.clone() {
             Watched::Overview => overview(&self.gateway).await?,
             Watched::Job(name) => self.look_at_job(name).await?,
         };
-        self.seen = (index, now_ms);
-        shown.fields.insert("as_of", self.as_of());
-        Some((shown, cost))
+        self.seen = (looked.index, looked.now_ms);
+        looked.shown.fields.insert("as_of", self.as_of());
+        Some(looked)
     }
 
     /// Of which moment that is which was last seen.
@@ -223,9 +230,13 @@ impl Work {
 
     async fn look_at_job(&mut self, name: String) -> Option<Looked> {
         let ages = self.ages.clone();
+        let are_due = self.lists_at.is_none_or(|at| at.elapsed() >= LISTS_EVERY);
+        let known = self.job.map(|(id, _)| id);
         let look = move |index: LogIndex, state: &State| {
             let begun = std::time::Instant::now();
-            let seen = job::look(state, &name, ages.as_deref());
+            // Those of another job of that name are others.
+            let lists = are_due || state.job_named(&name) != known;
+            let seen = job::look(state, &name, ages.as_deref(), lists);
             let scope = seen.as_ref().map(|seen| Scope { job: seen.id, service: None });
             let failed = scope.and_then(|scope| state.barriers(scope, 0).ok()).unwrap_or_default();
             (index, state.now_ms().0, seen, failed, begun.elapsed())
@@ -235,7 +246,8 @@ impl Work {
         let Some(seen) = seen else {
             self.job = None;
             let fields = [("gone", json!(true))].into_iter().collect();
-            return Some(Looked { index, now_ms, shown: Shown { fields, ..Shown::default() }, cost });
+            let shown = Shown { fields, ..Shown::default() };
+            return Some(Looked { index, now_ms, shown, kept: &[], cost });
         };
         if self.job.is_none_or(|(id, _)| id != seen.id) {
             (self.past, self.ages) = (Past::default(), None);
@@ -243,9 +255,13 @@ impl Work {
         self.job = Some((seen.id, seen.tasks));
         self.past.note(now_ms, &seen.gatherings, seen.all_gatherings, &failed);
         let mut shown = seen.shown;
+        if !seen.lists {
+            return Some(Looked { index, now_ms, shown, kept: &job::LISTS, cost });
+        }
+        self.lists_at = Some(Instant::now());
         shown.fields.insert("curves", self.past.curves(&seen.gatherings));
         shown.fields.insert("past", self.past.ended());
-        Some(Looked { index, now_ms, shown, cost })
+        Some(Looked { index, now_ms, shown, kept: &[], cost })
     }
 }
 
@@ -260,7 +276,7 @@ pub(crate) async fn overview(gateway: &Gateway) -> Option<Looked> {
         let begun = std::time::Instant::now();
         let fields = [("cluster", cluster::look(&node, state)), ("jobs", jobs::list(state))];
         let shown = Shown { fields: fields.into_iter().collect(), ..Shown::default() };
-        Looked { index, now_ms: state.now_ms().0, shown, cost: begun.elapsed() }
+        Looked { index, now_ms: state.now_ms().0, shown, kept: &[], cost: begun.elapsed() }
     };
     gateway.read_aside(Consistency::Local, look).await.ok()
 }

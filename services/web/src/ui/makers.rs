@@ -5,11 +5,12 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 use tripod_gateway::Gateway;
 
 use crate::ui::history::History;
 use crate::ui::maker::{Maker, Watched};
+use crate::ui::viewers::{Place, Viewers};
 
 /// Viewers of a node that has few files to open.
 const VIEWERS_AT_LEAST: usize = 8;
@@ -25,19 +26,25 @@ struct Inner {
     makers: Mutex<HashMap<Watched, Arc<Maker>>>,
     places: Arc<Semaphore>,
     viewers_max: usize,
+    counted: Viewers,
+    /// Whether the port is the http port, which nodes announce.
+    is_announced: bool,
     history: History,
     ending: watch::Sender<bool>,
 }
 
 impl Page {
-    /// For so many viewers at a time.
-    pub(crate) fn new(gateway: Gateway, viewers: usize) -> Self {
+    /// For so many viewers at a time, each of which is `counted`. `is_announced`: its port is the http port, which nodes
+    /// announce.
+    pub(crate) fn new(gateway: Gateway, viewers: usize, counted: Viewers, is_announced: bool) -> Self {
         let viewers_max = viewers.max(VIEWERS_AT_LEAST);
         let inner = Inner {
             gateway,
             makers: Mutex::default(),
             places: Arc::new(Semaphore::new(viewers_max)),
             viewers_max,
+            counted,
+            is_announced,
             history: History::default(),
             ending: watch::Sender::new(false),
         };
@@ -46,6 +53,10 @@ impl Page {
 
     pub(crate) fn gateway(&self) -> &Gateway {
         &self.inner.gateway
+    }
+
+    pub(crate) fn is_announced(&self) -> bool {
+        self.inner.is_announced
     }
 
     pub(crate) fn history(&self) -> &History {
@@ -62,8 +73,9 @@ impl Page {
     }
 
     /// A place for one more viewer.
-    pub(crate) fn place(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.inner.places).try_acquire_owned().ok()
+    pub(crate) fn place(&self) -> Option<Place> {
+        let permit = Arc::clone(&self.inner.places).try_acquire_owned().ok()?;
+        Some(self.inner.counted.enter(permit))
     }
 
     /// How many viewers there may be.

@@ -21,7 +21,7 @@
 //! | `frames` | what has changed since the last frame |
 //! | `maker`, `makers` | one maker of frames for each thing that is watched |
 //! | `pace`, `behind`, `past` | when it looks, how old what it sees is, and what it remembers of barriers |
-//! | `stream` | a viewer |
+//! | `stream`, `viewers` | a viewer, and how many there are |
 //! | `history` | the figures of the last quarter of an hour |
 //! | `text`, `html`, `assets` | the same in words, as a page, and the page's files |
 
@@ -40,7 +40,9 @@ mod past;
 mod routes;
 mod stream;
 mod text;
+mod viewers;
 
 pub(crate) use history::LOOK_EVERY;
 pub(crate) use makers::Page;
 pub(crate) use routes::routes;
+pub use viewers::Viewers;

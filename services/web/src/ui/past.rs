@@ -11,7 +11,7 @@ use crate::ui::facts::barriers::name_of;
 use crate::ui::facts::ranges;
 
 /// Points of a curve: when it is full, every second one goes.
-const POINTS_MAX: usize = 120;
+const POINTS_MAX: usize = 40;
 /// Barriers that are remembered after their end.
 const PAST_MAX: usize = 50;
 /// Ranges of those who came last.

@@ -93,7 +93,8 @@ async fn job_of(page: &Page, name: String) -> Result<Shown, Response> {
     }
     let wanted = name.clone();
     let nobody_asked: Option<&HeartbeatAges> = None;
-    let look = move |_, state: &Replicated| job::look(state, &wanted, nobody_asked).map(|seen| seen.shown);
+    let look =
+        move |_, state: &Replicated| job::look(state, &wanted, nobody_asked, true).map(|seen| seen.shown);
     let seen = page.gateway().read_aside(Consistency::Local, look).await.map_err(|_| overloaded())?;
     seen.ok_or_else(|| unknown(&format!("there is no job `{name}`")))
 }
@@ -101,8 +102,7 @@ async fn job_of(page: &Page, name: String) -> Result<Shown, Response> {
 async fn main_page(State(page): State<Page>, headers: HeaderMap) -> Answered {
     let shown = everything(&page).await?;
     let words = text::overview(&shown);
-    Ok(in_words(&headers, &words)
-        .unwrap_or_else(|| Html(html::page("overview", &shown.into_json(), &words)).into_response()))
+    Ok(in_words(&headers, &words).unwrap_or_else(|| in_html(&page, "overview", shown, &words)))
 }
 
 async fn job_page(State(page): State<Page>, named: Named, headers: HeaderMap) -> Answered {
@@ -110,8 +110,11 @@ async fn job_page(State(page): State<Page>, named: Named, headers: HeaderMap) ->
     let shown = job_of(&page, name.clone()).await?;
     let words = text::job(&shown);
     let watched = format!("job/{name}");
-    Ok(in_words(&headers, &words)
-        .unwrap_or_else(|| Html(html::page(&watched, &shown.into_json(), &words)).into_response()))
+    Ok(in_words(&headers, &words).unwrap_or_else(|| in_html(&page, &watched, shown, &words)))
+}
+
+fn in_html(page: &Page, watched: &str, shown: Shown, words: &str) -> Response {
+    Html(html::page(watched, &shown.into_json(), words, page.is_announced())).into_response()
 }
 
 /// For who asks for plain text and not for a page.

@@ -8,10 +8,11 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures::stream;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{OwnedSemaphorePermit, broadcast, watch};
+use tokio::sync::{broadcast, watch};
 
 use crate::ui::frames::Frame;
 use crate::ui::maker::Maker;
+use crate::ui::viewers::Place;
 
 struct Viewer {
     maker: Arc<Maker>,
@@ -20,15 +21,11 @@ struct Viewer {
     first: Option<Bytes>,
     sent: u64,
     ending: watch::Receiver<bool>,
-    _place: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 /// Frames for one viewer, until it goes or the node stops.
-pub(crate) fn response(
-    maker: Arc<Maker>,
-    ending: watch::Receiver<bool>,
-    place: OwnedSemaphorePermit,
-) -> Response {
+pub(crate) fn response(maker: Arc<Maker>, ending: watch::Receiver<bool>, place: Place) -> Response {
     let (frames, sent, first) = maker.join();
     let viewer = Viewer { maker, frames, first: Some(first), sent, ending, _place: place };
     let body = Body::from_stream(stream::unfold(viewer, |mut viewer| async move {

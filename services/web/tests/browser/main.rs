@@ -148,20 +148,14 @@ async fn cell(browser: &Browser, place: u32) -> Value {
     browser.run(&script).await
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn v25_what_happens_is_seen_without_a_reload_and_a_dead_node_is_told() {
-    let Some(browser) = Browser::start().await else { return };
-    let node = Node::with_job(4).await;
-    node.register(0..4).await;
-    // Its own threads, which end with it as those of a process would.
+/// Serves on threads of its own, which end with what is given back, as those of a process would.
+fn serve_apart(node: &Node, listener: std::net::TcpListener) -> tokio::runtime::Runtime {
     let server = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .build()
         .expect("a runtime");
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.set_nonblocking(true).expect("a socket");
-    let address = listener.local_addr().expect("bound").to_string();
     let (gateway, manner) =
         (node.gateway.clone(), tripod_web::Manner { parts: tripod_web::Parts::All, viewers: 0 });
     server.spawn(async move {
@@ -175,8 +169,21 @@ async fn v25_what_happens_is_seen_without_a_reload_and_a_dead_node_is_told() {
         )
         .await;
     });
+    server
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn v25_what_happens_is_seen_without_a_reload_and_a_dead_node_is_told() {
+    let Some(browser) = Browser::start().await else { return };
+    let node = Node::with_job(4).await;
+    node.register(0..4).await;
+    schedule(&node).await;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("bound").to_string();
+    let server = serve_apart(&node, listener);
     browser.open(&format!("http://{address}/ui/job/train")).await;
     browser.sees("nobody waits at a barrier").await;
+    browser.sees("Scheduler").await;
     let well = cell(&browser, 2).await;
     assert_eq!(well, cell(&browser, 0).await, "all are connected");
 
@@ -201,6 +208,15 @@ async fn v25_what_happens_is_seen_without_a_reload_and_a_dead_node_is_told() {
     browser.sees("this node is gone; as of").await;
     println!("told {} ms after the node ended", began.elapsed().as_millis());
     browser.picture("gone").await;
+
+    // A node that begins anew at its address, and has another job of that name.
+    let other = Node::with_job(4).await;
+    let listener = std::net::TcpListener::bind(&address).expect("it is free again");
+    let server = serve_apart(&other, listener);
+    browser.sees("none of 4 tasks is connected").await;
+    let has_tab = "[...document.querySelectorAll('a')].some((link) => link.textContent === 'Scheduler')";
+    browser.until("no scheduler that was", &format!("return !{has_tab}")).await;
+    server.shutdown_background();
     browser.end().await;
 }
 

@@ -8,14 +8,15 @@ pub mod modules;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::{Request, Response};
+use axum::http::Response;
 use futures::StreamExt as _;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tripod_gateway::{Gateway, MemoryBackend};
 use tripod_state::ids::{BarrierCounter, Incarnation, JobId, ServiceIncarnation, TaskId};
+use tripod_state::ray::{Origin, Registration, Request, Role};
 use tripod_state::task::Protocol;
-use tripod_state::{Answer, Command, Scope, barrier, job, level, task};
+use tripod_state::{Answer, Command, Scope, barrier, job, level, ray, task};
 
 /// A node whose state is in memory, with one job.
 pub struct Node {
@@ -63,9 +64,14 @@ impl Node {
 
     /// Says where these tasks run, eight on each host.
     pub async fn say_hosts(&self, tasks: std::ops::Range<u32>) {
+        self.say_where(tasks, |id| format!("a3-{}", id / 8)).await;
+    }
+
+    /// Says where these tasks run.
+    pub async fn say_where(&self, tasks: std::ops::Range<u32>, host: impl Fn(u32) -> String) {
         for id in tasks {
             let (task, incarnation) = (TaskId(id as i32), Incarnation(u64::from(id) + 100));
-            let host = format!("a3-{}", id / 8);
+            let host = host(id);
             let note = task::Command::NoteHost { scope: self.scope(), task, incarnation, host };
             self.apply(Command::Task(note)).await;
         }
@@ -86,6 +92,34 @@ impl Node {
         }
     }
 
+    /// The job's scheduler has so many stores, and so many workers at the last of them.
+    pub async fn schedule(&self, stores: u32, workers: u32) {
+        for store in (1..=stores).rev() {
+            self.ask(Request::RegisterStore { address: format!("127.0.0.{store}:9101") }).await;
+        }
+        self.add_worker(Role::Driver).await;
+        for _ in 0..workers {
+            self.add_worker(Role::Worker).await;
+        }
+    }
+
+    pub async fn add_worker(&self, role: Role) {
+        let worker = Registration {
+            host: "127.0.0.1".to_owned(),
+            store: String::new(),
+            role,
+            attributed: true,
+            extended: false,
+            slots: 1,
+        };
+        self.ask(Request::RegisterWorker(worker)).await;
+    }
+
+    async fn ask(&self, request: Request) {
+        let ask = ray::Command::Ask { scope: self.scope(), origin: Origin::default(), request };
+        self.apply(Command::Ray(ask)).await;
+    }
+
     /// Serves the http port; what is given back ends it.
     pub async fn serve(&self, viewers: usize) -> (String, tokio::task::JoinHandle<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
@@ -103,8 +137,12 @@ impl Node {
 }
 
 /// A request as a browser makes it.
-pub fn request(path: &str) -> Request<Body> {
-    Request::builder().uri(path).header("host", "127.0.0.1:7900").body(Body::empty()).expect("a request")
+pub fn request(path: &str) -> axum::http::Request<Body> {
+    axum::http::Request::builder()
+        .uri(path)
+        .header("host", "127.0.0.1:7900")
+        .body(Body::empty())
+        .expect("a request")
 }
 
 /// The whole body.

@@ -1,5 +1,6 @@
 import { bytes, span } from "../letters";
 import type { Fields, Shown } from "../live";
+import { elsewhere } from "../place";
 import { JobList } from "./jobs";
 
 /** The cluster's nodes, and its jobs. */
@@ -40,7 +41,7 @@ export function Cluster({ shown, find }: { shown: Shown; find: string }) {
                 </td>
                 <td>{member.client ?? "not announced"}</td>
                 <td>
-                  {member.http ? <a href={`http://${member.http}/ui/`}>{member.http}</a> : "not announced"}
+                  <Page http={member.http} />
                 </td>
                 <td>{member.lag ?? "-"}</td>
                 <td>{member.heard_ms_ago === null ? "-" : `${span(member.heard_ms_ago)} ago`}</td>
@@ -68,6 +69,12 @@ export function Cluster({ shown, find }: { shown: Shown; find: string }) {
       <JobList jobs={shown.fields.jobs ?? []} find={find} now={shown.fields.as_of?.now_ms} />
     </>
   );
+}
+
+function Page({ http }: { http: string | null }) {
+  if (!http) return <>not announced</>;
+  const address = elsewhere(http, "/ui/");
+  return address ? <a href={address}>{http}</a> : <>{http}</>;
 }
 
 function troubles(cluster: Fields): string[] {

@@ -2,7 +2,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { ageOf, counts, STATES, stateOf } from "../letters";
 import type { Fields, Shown } from "../live";
 import { address, go, type Place } from "../place";
-import { Glyph, groupsOf, Strip } from "../strip";
+import { areKnown, Glyph, groupsOf, type Hosts, Strip } from "../strip";
 import { Table } from "../table";
 
 /** How often a screen reader is told what has changed, at most. */
@@ -21,13 +21,14 @@ function useSeldom(words: string): string {
 /** The strip and its table. */
 export function Tasks({ shown, place, words }: { shown: Shown; place: Place; words: string }) {
   const { fields, states, beats } = shown;
-  const hosts = (fields.hosts ?? []) as [string, number][];
-  const hostsKey = JSON.stringify(hosts);
-  const groups = useMemo(() => groupsOf(hosts, states.length), [hostsKey, states.length]);
+  const hosts = fields.hosts as Hosts | undefined;
+  // What a frame does not name stays the same object.
+  const groups = useMemo(() => groupsOf(hosts, states.length), [hosts, states.length]);
   const found = useMemo(() => counts(states), [states]);
   const told = useSeldom(words);
-  const hostOf = (task: number) => groups.find((group) => task < group.first + group.count)?.name ?? "";
-  const known = hosts.some(([name]) => name !== "");
+  const places = useMemo(() => groups.flatMap((group) => Array<string>(group.count).fill(group.name)), [groups]);
+  const hostOf = (task: number) => places[task] ?? "";
+  const known = areKnown(hosts);
   const listed = useMemo(() => {
     const all = Array.from(states.keys());
     const byState = place.states ? all.filter((task) => place.states.includes(String.fromCharCode(states[task]!))) : all;

@@ -9,7 +9,7 @@ use tripod_state::ids::{JobId, TaskId};
 use tripod_state::task::{Info, Protocol, Standing};
 use tripod_state::{Scope, State};
 
-use crate::ui::facts::{barriers, headline, scheduler};
+use crate::ui::facts::{barriers, headline, hosts, scheduler};
 use crate::ui::frames::Shown;
 use crate::ui::letters;
 
@@ -18,19 +18,24 @@ const TROUBLES_MAX: usize = 64;
 /// Bytes of an error's text that are shown in a list.
 pub(crate) const TROUBLE_BYTES_MAX: usize = 512;
 
+/// Fields that are whole lists, and are shown seldom: with each of them goes much that has not changed.
+pub(crate) const LISTS: [&str; 6] = ["curves", "hosts", "past", "stores", "troubles", "workers"];
+
 /// A job as it is seen, with what a frame's maker remembers of it.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) shown: Shown,
     pub(crate) id: JobId,
     pub(crate) tasks: u32,
+    /// Whether [`LISTS`] were looked at.
+    pub(crate) lists: bool,
     pub(crate) gatherings: Vec<Gathering>,
     /// Whether there are no more than these.
     pub(crate) all_gatherings: bool,
 }
 
-/// The job of that name, and when the leader heard its tasks if it said so. `None`: there is none.
-pub(crate) fn look(state: &State, name: &str, ages: Option<&HeartbeatAges>) -> Option<Seen> {
+/// The job of that name, with [`LISTS`] or without, and when the leader heard its tasks if it said so. `None`: there is none.
+pub(crate) fn look(state: &State, name: &str, ages: Option<&HeartbeatAges>, lists: bool) -> Option<Seen> {
     let id = state.job_named(name)?;
     let summary = state.job(id)?;
     let scope = Scope { job: id, service: None };
@@ -62,17 +67,18 @@ pub(crate) fn look(state: &State, name: &str, ages: Option<&HeartbeatAges>) -> O
         ("headline", json!(headline::of(&states, &gatherings))),
         ("barriers", json!(open)),
         ("failed", json!(failed)),
-        ("hosts", hosts(state, id, &report.tasks)),
-        ("troubles", troubles(state, id, &report.tasks)),
         ("beats_told", ages.is_some().into()),
     ]);
-    if let Some(ray) = state.ray(id) {
-        fields.insert("scheduler", scheduler::counts(ray));
-        fields.insert("stores", scheduler::stores(ray));
-        fields.insert("workers", scheduler::workers(ray));
+    let ray = state.ray(id);
+    fields.extend(ray.map(|ray| ("scheduler", scheduler::counts(ray))));
+    if lists {
+        fields.insert("hosts", hosts_of(state, id, &report.tasks));
+        fields.insert("troubles", troubles(state, id, &report.tasks));
+        fields.extend(ray.map(|ray| ("stores", scheduler::stores(ray))));
+        fields.extend(ray.map(|ray| ("workers", scheduler::workers(ray))));
     }
     let tasks = summary.spec.tasks;
-    Some(Seen { shown: Shown { fields, states, beats }, id, tasks, gatherings, all_gatherings })
+    Some(Seen { shown: Shown { fields, states, beats }, id, tasks, lists, gatherings, all_gatherings })
 }
 
 /// A letter for each task: how it is, and how long ago it was heard.
@@ -118,18 +124,12 @@ pub(crate) fn age_of(ages: Option<&HeartbeatAges>, task: &Info) -> Option<u64> {
     (*incarnation == task.incarnation).then_some(age.0)
 }
 
-/// Hosts of tasks that follow each other, with how many those are; empty: nobody has said where they run.
-fn hosts(state: &State, job: JobId, tasks: &[Info]) -> Value {
-    let mut runs: Vec<(&str, u32)> = Vec::new();
-    for task in tasks {
-        let process = state.process(job, task.task, task.incarnation);
-        let host = process.map_or("", |process| process.host);
-        match runs.last_mut() {
-            Some((last, count)) if *last == host => *count += 1,
-            _ => runs.push((host, 1)),
-        }
-    }
-    json!(runs)
+/// Where the tasks run; an empty name: nobody has said it.
+fn hosts_of(state: &State, job: JobId, tasks: &[Info]) -> Value {
+    let host =
+        |task: &Info| state.process(job, task.task, task.incarnation).map_or("", |process| process.host);
+    let (names, runs) = hosts::runs(tasks.iter().map(host));
+    json!({"names": names, "runs": runs})
 }
 
 fn troubles(state: &State, job: JobId, tasks: &[Info]) -> Value {

@@ -29,7 +29,7 @@ pub(crate) fn list(state: &State) -> Value {
         looked = looked.saturating_add(summary.spec.tasks);
         if looked <= TASKS_MAX {
             let nobody_asked: Option<&HeartbeatAges> = None;
-            if let Some(mut seen) = job::look(state, name, nobody_asked) {
+            if let Some(mut seen) = job::look(state, name, nobody_asked, false) {
                 line["strip"] = letters::encode(&letters::in_cells(&seen.shown.states, CELLS)).into();
                 line["headline"] = seen.shown.fields.remove("headline").unwrap_or_default();
             }

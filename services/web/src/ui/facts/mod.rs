@@ -4,6 +4,7 @@ pub(crate) mod barriers;
 pub(crate) mod cluster;
 pub(crate) mod graph;
 pub(crate) mod headline;
+pub(crate) mod hosts;
 pub(crate) mod job;
 pub(crate) mod jobs;
 pub(crate) mod scheduler;
