@@ -82,8 +82,8 @@ prop_compose! {
                 name: if registering { String::new() } else { "next".into() },
                 opened_ms: Some(NOW_MS - waited),
                 timeout_ms: Some(600_000),
-                arrived_count: u32::try_from(arrived.len()).unwrap(),
-                missing_count: u32::try_from(missing.len()).unwrap(),
+                arrived_count: u32::try_from(arrived.len()).expect("few"),
+                missing_count: u32::try_from(missing.len()).expect("few"),
                 arrived,
                 missing,
             });
@@ -109,7 +109,7 @@ prop_compose! {
             silence_limit_ms: LIMIT_MS,
             ..Task::default()
         }).collect();
-        let all: Vec<i32> = (0..i32::try_from(tasks.len()).unwrap()).collect();
+        let all: Vec<i32> = (0..i32::try_from(tasks.len()).expect("few")).collect();
         let place = |(here, opened, kind): &(std::collections::BTreeSet<i32>, Option<u64>, u8)| {
             let (arrived, missing): (Vec<i32>, Vec<i32>) = all.iter().copied().partition(|task| here.contains(task));
             Place {
@@ -118,8 +118,8 @@ prop_compose! {
                 name: "\u{1b}[2J".into(),
                 opened_ms: opened.map(|ago| NOW_MS - ago),
                 timeout_ms: None,
-                arrived_count: u32::try_from(arrived.len()).unwrap(),
-                missing_count: u32::try_from(missing.len()).unwrap(),
+                arrived_count: u32::try_from(arrived.len()).expect("few"),
+                missing_count: u32::try_from(missing.len()).expect("few"),
                 arrived,
                 missing,
             }

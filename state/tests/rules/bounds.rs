@@ -166,7 +166,7 @@ fn places_are_told_from_the_oldest_on_and_those_where_nobody_waits_last() {
     };
     let [e, z, a] = ["e", "z", "a"].map(|name| format!("{:?}", What::Called(BarrierName::from(name))));
     assert_eq!(places(&machine, 10), [&e, &z, &a].map(Clone::clone));
-    assert_eq!(places(&machine, 1), [e.clone()]);
+    assert_eq!(places(&machine, 1), std::slice::from_ref(&e));
     // It comes again, and what it waited for before is forgotten.
     machine.task(register(0, 2)).expect("it may come again");
     assert_eq!(places(&machine, 10), [z, a, e]);

@@ -19,7 +19,7 @@ impl Log {
     fn at_level_11() -> Self {
         let mut log = Self { state: State::default(), index: 0, now: 1_000 };
         let raise = level::Command::Raise { to: level::NEWEST, heard: Vec::new() };
-        log.apply(Command::Level(raise)).unwrap();
+        log.apply(Command::Level(raise)).expect("it is raised");
         log
     }
 
@@ -32,12 +32,12 @@ impl Log {
     fn create(&mut self, name: &str, tasks: u32) -> Scope {
         let spec = job::Spec::of_tasks(tasks);
         let create = job::Command::Create { name: name.into(), spec, service: ServiceIncarnation(9) };
-        self.apply(Command::Job(create)).unwrap();
+        self.apply(Command::Job(create)).expect("it is made");
         Scope { job: JobId(self.index), service: None }
     }
 
     fn delete(&mut self, name: &str) {
-        self.apply(Command::Job(job::Command::Delete { name: name.into() })).unwrap();
+        self.apply(Command::Job(job::Command::Delete { name: name.into() })).expect("it is deleted");
     }
 
     fn register(&mut self, scope: Scope, tasks: impl Iterator<Item = i32>) {
@@ -61,7 +61,7 @@ impl Log {
 
     /// A snapshot holds everything, and replicas that read it agree.
     fn check(&self) {
-        let read = State::from_records(self.state.records()).unwrap();
+        let read = State::from_records(self.state.records()).expect("it is legal");
         assert!(read == self.state);
         assert_eq!((read.digest(), read.bytes()), (self.state.digest(), self.state.bytes()));
         assert_eq!(self.state.bytes(), self.state.recounted_bytes());
