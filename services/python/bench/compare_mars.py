@@ -61,7 +61,7 @@ def arguments():
     parser.add_argument("--pymars", help="a Python 3.9 with pymars 0.10.0")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--scale", type=float, default=1.0, help="how much of everything, such as 0.01 for a try")
-    parser.add_argument("--parts", help="only these, with commas between: product, moments, graphs, subtasks, submit")
+    parser.add_argument("--parts", help="only these, with commas between: product, moments, graphs, subtasks, submit, killed")
     parser.add_argument("--write", metavar="FILE", help="replace this section of the document")
     return parser.parse_args()
 
@@ -118,6 +118,7 @@ def titles(scale):
         "graphs": f"{sizes.graphs:,} small graphs, one after the other",
         "subtasks": f"{sizes.subtasks:,} subtasks of no work",
         "submit": f"a graph of {sizes.nodes:,} chunks is accepted",
+        "killed": f"{sizes.graphs:,} small graphs, and the leader is killed after half of them",
     }
 
 
@@ -141,6 +142,9 @@ def median(rounds, name, part):
         text += f" ({min(found):.3g}..{max(found):.3g})"
     if part == "submit":
         text += f" (goal: {_SUBMIT_S:g}; {word(statistics.median(found) < _SUBMIT_S)})"
+    if part == "killed":
+        longest = [told[name][part]["longest_s"] for told in rounds if "longest_s" in told.get(name, {}).get(part, {})]
+        text += f" (no graph failed; the longest took {max(longest):.2g})"
     return text
 
 

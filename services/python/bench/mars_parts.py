@@ -63,6 +63,14 @@ def graphs(system, sizes):
     return took
 
 
+def killed(system, sizes):
+    """The same, and the process that leads is killed after half of them. A system that can go on has this part."""
+    arrays = [np.array([number, number + 1.0, number + 2.0]) for number in range(sizes.graphs)]
+    took, sums, longest = system.killed(arrays)
+    assert list(sums) == [3.0 * number + 6 for number in range(sizes.graphs)]
+    return took, {"longest_s": longest}
+
+
 def subtasks(system, sizes):
     """A graph of chunks of one zero."""
     took, some = system.subtasks(sizes.subtasks)
@@ -75,7 +83,14 @@ def submit(system, sizes):
     return system.submit(sizes.nodes)
 
 
-PARTS = {"product": product, "moments": moments, "graphs": graphs, "subtasks": subtasks, "submit": submit}
+PARTS = {
+    "product": product,
+    "moments": moments,
+    "graphs": graphs,
+    "subtasks": subtasks,
+    "submit": submit,
+    "killed": killed,
+}
 
 
 def run(name, system):
@@ -90,7 +105,9 @@ def run(name, system):
         line = {"system": name, "part": part}
         try:
             PARTS[part](system, Sizes(min(_WARM_UP, options.scale)))
-            line["s"] = PARTS[part](system, Sizes(options.scale))
+            took = PARTS[part](system, Sizes(options.scale))
+            line["s"], more = took if isinstance(took, tuple) else (took, {})
+            line.update(more)
         except Exception as error:  # A peer that fails a part has no figure of it, and the reason is told.
             traceback.print_exc()
             line["error"] = f"{type(error).__name__}: {error}"[:300]

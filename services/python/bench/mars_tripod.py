@@ -1,23 +1,31 @@
 """The parts with this project: three nodes, an object store and two workers on this machine, from TRIPOD_BIN."""
 
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
 import mars_parts
 
 import tripod_mars
 import tripod_mars.tensor as mt
 from tripod_mars import wire
 from tripod_mars.graph import Sent, new_key
-from tripod_ray.local import LocalCluster
+from tripod_ray.local import LocalCluster, find_program
 
 WORKERS = 2
 # Room for what has not been given up yet of the random numbers.
 STORE_MIB = 2048
+_STARTED_AGAIN = []
 
 
 class Tripod:
     """Tensors of `tripod_mars`."""
 
-    def __init__(self, session):
-        self._session = session
+    def __init__(self, session, cluster):
+        self._session, self._cluster = session, cluster
 
     def product(self, rows, chunk_rows):
         a = mt.random.rand(rows, rows, chunk_size=chunk_rows).execute()
@@ -33,6 +41,17 @@ class Tripod:
 
     def graphs(self, arrays):
         return mars_parts.seconds(lambda: [float((mt.tensor(one) + 1).sum().execute(fuse=True).fetch()) for one in arrays])
+
+    def killed(self, arrays):
+        times, sums = [], []
+        begin = time.perf_counter()
+        for number, one in enumerate(arrays):
+            if number == len(arrays) // 2:
+                kill_leader(self._cluster)
+            took, result = mars_parts.seconds(lambda: (mt.tensor(one) + 1).sum().execute(fuse=True).fetch())
+            times.append(took)
+            sums.append(float(result))
+        return time.perf_counter() - begin, sums, max(times)
 
     def subtasks(self, count):
         took, zeros = mars_parts.seconds(lambda: mt.zeros((count,), chunk_size=1).execute())
@@ -52,6 +71,27 @@ class Tripod:
         return took
 
 
+def kill_leader(cluster):
+    """Kills the node that leads, and starts it again with the same command."""
+    status = [find_program(), "status", "-o", "json", "--endpoints", cluster.endpoints]
+    leader = json.loads(subprocess.run(status, check=True, stdout=subprocess.PIPE).stdout)["leader"]
+    for pid in cluster.pids:
+        place = pathlib.Path(f"/proc/{pid}")
+        words = place.joinpath("cmdline").read_bytes().decode().split("\0")[:-1]
+        if words[1:2] == ["server"] and f"--node={leader}" in words:
+            folder = os.readlink(place / "cwd")
+            os.kill(pid, signal.SIGKILL)
+            # It ends when this program's end of its input is closed.
+            again = subprocess.Popen(
+                words, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            _STARTED_AGAIN.append(again)
+            cluster.pids.append(again.pid)
+            cluster.pids.remove(pid)
+            return
+    raise RuntimeError(f"no process is node {leader}")
+
+
 def main():
     cluster = LocalCluster(workers=WORKERS, store_mib=STORE_MIB, host="127.0.0.1")
     try:
@@ -59,7 +99,7 @@ def main():
             # Both workers take part before anything is measured.
             while session.context.count_workers(["READY"]) < 1:
                 pass
-            mars_parts.run("tripod", Tripod(session))
+            mars_parts.run("tripod", Tripod(session, cluster))
     finally:
         cluster.close()
 
