@@ -74,6 +74,8 @@ catalogue! {
     TlsReload = 1514, "tls-reload", "new certificates were not taken";
     TlsHandshake = 1515, "tls-handshake", "a connection to a port was not made by TLS";
     PkiFailed = 1516, "pki-failed", "certificates could not be made";
+    NotAuthorised = 1521, "not-authorised", "whoever called may not make that call";
+    EnforceOpen = 1522, "enforce-open", "calls cannot be authorised on ports that take plain text";
     TokenFile = 1531, "token-file", "a file of a token cannot be used";
     TokenRefused = 1532, "token-refused", "a token does not allow it";
     TokenUnknown = 1533, "token-unknown", "there is no such token";
@@ -83,8 +85,6 @@ catalogue! {
     AuditRequired = 1537, "audit-required", "a call was refused because nothing has written it down";
     AuditBroken = 1538, "audit-broken", "an audit log is not what its node wrote";
     AuditFile = 1539, "audit-file", "files of an audit log cannot be used";
-    NotAuthorised = 1521, "not-authorised", "whoever called may not make that call";
-    EnforceOpen = 1522, "enforce-open", "calls cannot be authorised on ports that take plain text";
     PlainText = 1541, "plain-text", "a port would be open to other machines in plain text";
     PreflightFailed = 1601, "preflight-failed", "this machine is not fit for a node";
     BenchFailed = 1602, "bench-failed", "a measurement could not be made";

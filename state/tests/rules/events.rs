@@ -36,6 +36,13 @@ impl Log {
         Scope { job: JobId(self.index), service: None }
     }
 
+    /// The barrier's time is over.
+    fn expire(&mut self, scope: Scope, name: &str) {
+        let (barrier, counter) = (BarrierName::from(name), BarrierCounter(0));
+        let expire = barrier::Command::Expire { job: scope.job, barrier, counter };
+        self.apply(Command::Barrier(expire)).expect("it was open");
+    }
+
     fn delete(&mut self, name: &str) {
         self.apply(Command::Job(job::Command::Delete { name: name.into() })).expect("it is deleted");
     }
@@ -187,9 +194,7 @@ fn v18_a_ring_is_bounded_milestones_are_whole_and_what_was_dropped_is_counted() 
         log.arrive(scope, &name, 0, &[0, 1]);
         if barrier % 30 == 0 {
             milestones += 1;
-            let (barrier, counter) = (BarrierName::from(name.as_str()), BarrierCounter(0));
-            log.apply(Command::Barrier(barrier::Command::Expire { job: scope.job, barrier, counter }))
-                .unwrap();
+            log.expire(scope, &name);
         } else {
             log.arrive(scope, &name, 1, &[0, 1]);
         }
@@ -219,11 +224,13 @@ fn registrations_of_a_second_are_a_handful_of_events() {
 #[test]
 fn jobs_that_are_gone_are_kept_so_long_so_many_and_no_more() {
     let mut log = Log::at_level_11();
-    let scope = log.create("old", 1);
-    for note in 0..100 {
+    let scope = log.create("old", 2);
+    log.register(scope, 0..2);
+    for barrier in 0..100 {
         log.now += 2_000;
-        let note = job::Command::Note { name: "old".into(), note: note.to_string() };
-        log.apply(Command::Job(note)).unwrap();
+        let name = format!("barrier {barrier}");
+        log.arrive(scope, &name, 0, &[0, 1]);
+        log.expire(scope, &name);
     }
     log.delete("old");
     let listed = log.events(scope.job);

@@ -15,7 +15,7 @@ impl FromStr for Lifetime {
     fn from_str(text: &str) -> Result<Self, String> {
         let form = || "write a number and s, m, h or d, such as 12h".to_owned();
         let (unit, ms) = UNITS.into_iter().find(|(unit, _)| text.ends_with(*unit)).ok_or_else(form)?;
-        let number = text.trim_end_matches(unit);
+        let number = text.strip_suffix(unit).unwrap_or_default();
         if number.is_empty() || !number.bytes().all(|digit| digit.is_ascii_digit()) {
             return Err(form());
         }

@@ -118,7 +118,7 @@ fn a_code_that_a_text_names_is_in_the_catalogue_under_that_word() {
 fn what_a_diagnosis_finds_is_in_the_catalogue_under_the_same_word() {
     let found: Vec<_> = tripod_sight::Code::ALL.iter().map(|code| code.parts()).collect();
     let known = Code::ALL.iter().map(|code| (code.number(), code.slug()));
-    assert_eq!(found, known.filter(|(number, _)| *number >= 7000).collect::<Vec<_>>());
+    assert_eq!(found, known.filter(|(number, _)| (7100..7300).contains(number)).collect::<Vec<_>>());
 }
 
 #[test]

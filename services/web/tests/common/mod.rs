@@ -83,7 +83,7 @@ impl Node {
             let arrive = barrier::Command::Arrive {
                 scope: self.scope(),
                 barrier: barrier.to_owned(),
-                counter: BarrierCounter(1),
+                counter: BarrierCounter(0),
                 timeout_ms: 600_000,
                 tasks: Vec::new(),
                 task: TaskId(id as i32),
