@@ -95,7 +95,7 @@ impl Service {
         };
         let (command, outdated) = self.read(Consistency::Linearizable, look).await?;
         if let Some(refusal) = outdated {
-            return Err(status::mindspore::of(&refusal.into(), shown(&job)));
+            return Err(status::mindspore::of(&Fault::from(refusal), shown(&job)));
         }
         let submitted = match stamp {
             Some(stamp) => self.gateway.submit_stamped(Envelope { stamp: Some(stamp), command }).await,
