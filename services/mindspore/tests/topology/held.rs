@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
 use tripod_gateway::Mishap;
+use tripod_state::mindspore::topology::TopoState;
 use tripod_state::mindspore::{self, topology};
 use tripod_state::{Command, Envelope};
 
@@ -130,4 +131,50 @@ async fn an_entry_in_doubt_that_is_not_there_when_its_session_has_ended_ends_the
     sleep(LONG * 2).await;
     assert_eq!(one.hear().await, None);
     assert_eq!(other.read("a").await.1, "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_process_that_has_gone_wanted_to_write_is_not_written_behind_its_successor() {
+    let cluster = Cluster::of(1).await;
+    let mut one = cluster.connect();
+    cluster.backend.depose();
+    one.write("a", "1").await;
+    let next = timeout(Duration::from_secs(1), one.read("b")).await;
+    assert!(next.is_err(), "its next message waits behind the entry");
+    drop(one);
+    sleep(Duration::from_secs(5)).await;
+    cluster.backend.elect();
+    sleep(LONG).await;
+    assert_eq!(cluster.connect().read("a").await.1, "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_process_has_written_just_before_it_ends_is_there() {
+    let cluster = Cluster::of(1).await;
+    let (mut one, mut other) = (cluster.connect(), cluster.connect());
+    one.write("a", "1").await;
+    drop(one);
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(cluster.connect().read("a").await.1, "1");
+    cluster.backend.depose();
+    other.write("a", "2").await;
+    drop(other);
+    sleep(Duration::from_secs(1)).await;
+    cluster.backend.elect();
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(cluster.connect().read("a").await.1, "2", "an election is no reason to give it up");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_has_left_and_gone_while_nobody_led_has_left() {
+    let cluster = Cluster::of(1).await;
+    let mut one = cluster.connect();
+    assert!(one.register(&of_2_0("0")).await.success);
+    cluster.backend.depose();
+    assert!(timeout(Duration::from_secs(1), one.unregister("0")).await.is_err(), "it waits");
+    drop(one);
+    sleep(Duration::from_secs(10)).await;
+    cluster.backend.elect();
+    sleep(Duration::from_secs(5)).await;
+    assert_eq!(cluster.view().state, TopoState::Finished);
 }
