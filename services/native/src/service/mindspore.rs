@@ -76,8 +76,8 @@ impl Service {
         Ok(answer)
     }
 
-    /// Has a change made, once if it is stamped. Whether it is meant for another generation apply sees. Where the level has no
-    /// command that says so it is looked at before; but not of one that was made already, which is what changed it.
+    /// Has a change made, once if it is stamped. Whether it is meant for another generation apply sees. It is looked at before,
+    /// too, for where the level has no command that says so; but not of one that was made already, which is what changed it.
     async fn write(&self, write: Write) -> Result<Answer, Status> {
         let Write { job, stamp, generation, request } = write;
         let stamp = stamp.map(decode::stamp).transpose()?;
@@ -89,8 +89,7 @@ impl Service {
                 None => mindspore::Command::Cluster { scope, request },
             });
             let is_settled = stamp.is_some_and(|stamp| state.remembers(stamp));
-            let is_seen_by_apply = command.needs() <= state.level();
-            let other = generation.filter(|planned| *planned != current && !is_settled && !is_seen_by_apply);
+            let other = generation.filter(|planned| *planned != current && !is_settled);
             Ok((command, other.map(|planned| Refusal::Outdated { planned, current })))
         };
         let (command, outdated) = self.read(Consistency::Linearizable, look).await?;
