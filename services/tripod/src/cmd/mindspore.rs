@@ -51,8 +51,8 @@ Examples:
   tripod mindspore scale --job fl --leave server-4,server-5 --yes
   tripod mindspore scale --job fl --servers +2 --generation 7   only if it is what was planned for generation 7
 
-The generation is compared when the change is made, so nothing comes between. Below feature level 11 the node that answers
-compares it, just before it hands the change on.";
+The generation is compared when the change is made, so nothing comes between. Below feature level 11 it is compared by the
+node that answers, just before it hands the change on.";
 
 const EVENTS_ABOUT: &str = "\
 Events are numbered, and kept until every node of the cluster has them. So what is shown is what somebody lacks, and
