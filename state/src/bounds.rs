@@ -67,7 +67,9 @@ impl Command {
             }
             Self::Ray(ray::Command::Ask { request, .. }) => check_request(request),
             Self::Ray(ray::Command::Lead { decision, .. }) => check_decision(decision),
-            Self::Mindspore(mindspore::Command::Cluster { request, .. }) => match request {
+            Self::Mindspore(
+                mindspore::Command::Cluster { request, .. } | mindspore::Command::Planned { request, .. },
+            ) => match request {
                 mindspore::cluster::Request::ScaleIn { nodes } => {
                     at_most("nodes that are to leave", nodes.len(), mindspore::limits::NODES_MAX)
                 }

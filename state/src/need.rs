@@ -100,9 +100,10 @@ impl State {
             Command::Mindspore(mindspore::Command::Topology { scope, request }) => {
                 of_job(scope.job, &|job| of_topology(job, request, encoded))
             }
-            Command::Mindspore(mindspore::Command::Cluster { scope, request }) => {
-                of_job(scope.job, &|_| of_cluster(request, encoded))
-            }
+            Command::Mindspore(
+                mindspore::Command::Cluster { scope, request }
+                | mindspore::Command::Planned { scope, request, .. },
+            ) => of_job(scope.job, &|_| of_cluster(request, encoded)),
             Command::Mars(mars::Command::Ask { scope, request, .. }) => {
                 of_job(scope.job, &|_| of_mars(request, encoded))
             }

@@ -13,6 +13,8 @@ use tripod_state::job::{Command as Job, Group, Listener, Poll, Spec};
 use tripod_state::kv::Command as Kv;
 use tripod_state::level::Command as Level;
 use tripod_state::member::{Addresses, Change, Command as Member, Ending};
+use tripod_state::mindspore::Command as Clusters;
+use tripod_state::mindspore::cluster::{Request, Switch};
 use tripod_state::runtime::{BarrierId, Command as Runtime};
 use tripod_state::session::{Command as Session, Owner};
 use tripod_state::task::{Command as Task, End, How, Protocol};
@@ -106,7 +108,7 @@ pub(crate) fn level_8() -> Vec<Sample> {
     vec![("task/note-host", plain(Command::Task(note))), ("task/end", plain(Command::Task(end)))]
 }
 
-/// The kind of command that comes with level 11, which is being built.
+/// The kinds of command that come with level 11, which is being built.
 pub(crate) fn level_11() -> Vec<Sample> {
     let (task, incarnation, tail) = (TaskId(1), Incarnation(1 << 40), "Traceback\nboom".to_owned());
     let (core_dumped, out_of_memory) = (true, false);
@@ -119,7 +121,19 @@ pub(crate) fn level_11() -> Vec<Sample> {
         ("task/ended launcher", ended(How::LauncherEnded)),
     ];
     all.extend(tokens().map(|(name, command)| (name, plain(Command::Token(command)))));
+    all.extend(planned().map(|(name, command)| (name, plain(Command::Mindspore(command)))));
     all
+}
+
+fn planned() -> [(&'static str, Clusters); 4] {
+    let planned = |request| Clusters::Planned { scope: SCOPE, generation: 70_000, request };
+    let body = Bytes::from_static(b"{}");
+    [
+        ("cluster/planned out", planned(Request::ScaleOut { workers: 0, servers: 2 })),
+        ("cluster/planned in", planned(Request::ScaleIn { nodes: vec!["srv-a".to_owned()] })),
+        ("cluster/planned abort", planned(Request::Abort)),
+        ("cluster/planned switch", planned(Request::Switch { switch: Switch::NewInstance, body })),
+    ]
 }
 
 fn tokens() -> [(&'static str, Token); 4] {

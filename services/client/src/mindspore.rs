@@ -106,43 +106,60 @@ impl Mindspore {
             let request = wire::MindsporeScaleRequest { stamp: Some(stamp), ..request.clone() };
             async move { client(way).scale(request).await }
         };
-        match self.client.stamped(what, send).await {
-            Ok(begun) => Ok(begun.generation),
-            // An earlier attempt, of which no node has heard the end, may be what changed it.
-            Err(Error::Refused { after_unknown: true, reason, .. }) if reason == OUTDATED => {
-                Err(Error::OutcomeUnknown { what, attempts: Vec::new() })
-            }
-            Err(error) => Err(error),
-        }
+        let begun = self.client.stamped(what, send).await.map_err(|error| unless_own(what, error))?;
+        Ok(begun.generation)
     }
 
-    /// Takes back that the cluster scales out.
+    /// Takes back that the cluster scales out. `generation`: that of the scaling that it is to be.
     ///
     /// # Errors
-    /// [`Error::Refused`] when there is nothing to take back, else as any call.
-    pub async fn abort(&self) -> Result<(), Error> {
+    /// [`Error::Refused`] when there is nothing to take back, or the cluster is of another generation, else as any call.
+    pub async fn abort(&self, generation: Option<u64>) -> Result<(), Error> {
+        let what = "mindspore abort";
         let send = |way: Way, stamp: wire::Stamp| {
-            let request = wire::MindsporeAbortRequest { job: self.job.clone(), stamp: Some(stamp) };
+            let (job, stamp) = (self.job.clone(), Some(stamp));
+            let request = wire::MindsporeAbortRequest { job, stamp, generation };
             async move { client(way).abort(request).await }
         };
-        self.client.stamped("mindspore abort", send).await.map(|_| ())
+        let aborted = self.client.stamped(what, send).await;
+        aborted.map(|_| ()).map_err(|error| unless_own(what, error))
     }
 
-    /// Tells all servers something; gives its number. `body`: the parameters of a new instance.
+    /// Tells all servers something; gives its number. `body`: the parameters of a new instance. `generation`: that of the
+    /// cluster whose servers they are to be.
     ///
     /// # Errors
-    /// [`Error::Refused`] when the cluster is not ready, else as any call.
-    pub async fn switch(&self, switch: wire::MindsporeSwitch, body: Bytes) -> Result<u64, Error> {
+    /// [`Error::Refused`] when the cluster is not ready, or of another generation, else as any call.
+    pub async fn switch(
+        &self,
+        switch: wire::MindsporeSwitch,
+        body: Bytes,
+        generation: Option<u64>,
+    ) -> Result<u64, Error> {
+        let what = "mindspore switch";
         let send = |way: Way, stamp: wire::Stamp| {
             let request = wire::MindsporeSwitchRequest {
                 job: self.job.clone(),
                 switch: switch.into(),
                 body: body.clone(),
                 stamp: Some(stamp),
+                generation,
             };
             async move { client(way).switch(request).await }
         };
-        Ok(self.client.stamped("mindspore switch", send).await?.switch)
+        let told = self.client.stamped(what, send).await.map_err(|error| unless_own(what, error))?;
+        Ok(told.switch)
+    }
+}
+
+/// What a refusal says, but of another generation if an earlier attempt, of which no node has heard the end, may be what
+/// began that one.
+fn unless_own(what: &'static str, error: Error) -> Error {
+    match error {
+        Error::Refused { after_unknown: true, reason, .. } if reason == OUTDATED => {
+            Error::OutcomeUnknown { what, attempts: Vec::new() }
+        }
+        error => error,
     }
 }
 

@@ -18,11 +18,11 @@ use tripod_client::wire::mindspore_scale_request::Change as Scale;
 use tripod_client::wire::sessions_client::SessionsClient;
 use tripod_client::{Client, Config, Error, Mindspore, wire};
 use tripod_gateway::{Gateway, MemoryBackend, Mishap};
-use tripod_state::ids::ServiceIncarnation;
+use tripod_state::ids::{FeatureLevel, LogIndex, ServiceIncarnation, Term};
 use tripod_state::mindspore::cluster::{Echo, Recipient, Request};
 use tripod_state::mindspore::limits::NODES_MAX;
 use tripod_state::mindspore::{self, Decision, Role, topology};
-use tripod_state::{Command, Fault, Scope, job, level};
+use tripod_state::{ApplyContext, Command, Envelope, Fault, Scope, State, job, level};
 
 /// A served gateway with a job of one worker and three servers.
 struct Service {
@@ -116,6 +116,31 @@ impl Service {
     fn generation(&self) -> u64 {
         self.backend.state().cluster(self.scope).expect("the job is there").generation
     }
+}
+
+/// Another process of a node has come and all nodes know of it, as if that stood in the log before what is proposed now.
+fn move_node(backend: &MemoryBackend, scope: Scope) {
+    let mut state = backend.state();
+    let context = ApplyContext { index: LogIndex(1 << 20), term: Term(1), now_ms: state.now_ms() };
+    let apply = |state: &mut State, command| {
+        let envelope = Envelope { stamp: None, command: Command::Mindspore(command) };
+        state.apply(&context, envelope).reply.expect("not refused");
+    };
+    let moved = Request::Register {
+        node: "s1".into(),
+        role: Role::Server,
+        ip: "10.0.0.8".into(),
+        port: 1,
+        offered_rank: None,
+        recovering: false,
+    };
+    apply(&mut state, mindspore::Command::Cluster { scope, request: moved });
+    let orders = state.cluster_orders(scope.job).into_iter();
+    let echo =
+        |told: Recipient| Echo { member: told.member, incarnation: told.incarnation, order: told.orders[0] };
+    let echoes = orders.map(echo).collect();
+    apply(&mut state, mindspore::Command::Lead { scope, decision: Decision::Echoed { echoes } });
+    backend.replace(state);
 }
 
 fn refusal<T: std::fmt::Debug>(outcome: Result<T, Error>) -> (Code, String, String) {
@@ -239,6 +264,54 @@ async fn a_change_that_was_planned_for_another_generation_is_refused() {
 }
 
 #[tokio::test]
+async fn a_cluster_that_changes_between_the_look_and_the_change_refuses_what_was_planned_before() {
+    let service = Service::ready().await;
+    let planned = service.generation();
+    let (backend, scope) = (Arc::downgrade(&service.backend), service.scope);
+    let moved = AtomicBool::new(false);
+    service.backend.set_mishaps(move |envelope| {
+        let is_planned = matches!(envelope.command, Command::Mindspore(mindspore::Command::Planned { .. }));
+        if is_planned && !moved.swap(true, Ordering::Relaxed) {
+            move_node(&backend.upgrade().expect("alive while it is asked"), scope);
+        }
+        Mishap::Success
+    });
+    let (code, reason, message) =
+        refusal(service.mindspore().scale(&Scale::AddServers(1), Some(planned)).await);
+    assert_eq!((code, reason.as_str()), (Code::FailedPrecondition, "mindspore-plan"));
+    assert!(message.contains("--plan"), "{message}");
+    let cluster = service.mindspore().state().await.expect("looked").cluster.expect("there");
+    let seen = (cluster.state.as_str(), cluster.generation, cluster.servers);
+    assert_eq!(seen, ("ready", planned + 1, 3), "it would have taken the change");
+    service.mindspore().scale(&Scale::AddServers(1), Some(planned + 1)).await.expect("begun");
+}
+
+#[tokio::test]
+async fn an_abort_and_a_switch_can_be_meant_for_one_generation() {
+    let service = Service::ready().await;
+    let (mindspore, planned) = (service.mindspore(), service.generation());
+    let enable = wire::MindsporeSwitch::EnableFls;
+    let (_, reason, _) = refusal(mindspore.switch(enable, Bytes::new(), Some(planned + 1)).await);
+    assert_eq!(reason, "mindspore-plan");
+    let begun = mindspore.scale(&Scale::AddServers(1), Some(planned)).await.expect("begun");
+    let (_, reason, _) = refusal(mindspore.abort(Some(planned)).await);
+    assert_eq!((reason.as_str(), service.generation()), ("mindspore-plan", begun));
+    mindspore.abort(Some(begun)).await.expect("taken back");
+}
+
+#[tokio::test]
+async fn below_level_11_the_node_that_answers_compares_the_generation() {
+    let service = Service::ready().await;
+    let pin = level::Command::Pin { level: FeatureLevel(10), by: String::new() };
+    service.gateway.submit(Command::Level(pin)).await.expect("no outage").expect("not refused");
+    let (mindspore, planned) = (service.mindspore(), service.generation());
+    let (_, reason, _) = refusal(mindspore.scale(&Scale::AddServers(1), Some(planned + 1)).await);
+    assert_eq!((reason.as_str(), service.generation()), ("mindspore-plan", planned));
+    let begun = mindspore.scale(&Scale::AddServers(1), Some(planned)).await.expect("begun");
+    assert_eq!((begun, service.generation()), (planned + 1, planned + 1));
+}
+
+#[tokio::test]
 async fn a_change_whose_answer_is_lost_is_made_once_though_it_has_changed_the_generation() {
     let service = Service::ready().await;
     let planned = service.generation();
@@ -255,8 +328,8 @@ async fn a_change_whose_answer_is_lost_is_made_once_though_it_has_changed_the_ge
     let scaling = cluster.scaling.expect("it scales");
     assert_eq!((scaling.direction.as_str(), scaling.servers_before, cluster.servers), ("out", 3, 4));
 
-    service.mindspore().abort().await.expect("taken back");
-    let (_, reason, _) = refusal(service.mindspore().abort().await);
+    service.mindspore().abort(None).await.expect("taken back");
+    let (_, reason, _) = refusal(service.mindspore().abort(None).await);
     assert_eq!(reason, "mindspore-nothing-to-abort");
 }
 
@@ -307,7 +380,8 @@ async fn what_cannot_be_done_is_refused_with_its_reason() {
     ] {
         assert_eq!(refusal(outcome).0, Code::InvalidArgument);
     }
-    let (code, _, _) = refusal(mindspore.switch(wire::MindsporeSwitch::Unspecified, Bytes::new()).await);
+    let (code, _, _) =
+        refusal(mindspore.switch(wire::MindsporeSwitch::Unspecified, Bytes::new(), None).await);
     assert_eq!(code, Code::InvalidArgument);
     assert_eq!(mindspore.state().await.expect("looked").cluster.expect("there").state, "ready");
 }
@@ -315,7 +389,7 @@ async fn what_cannot_be_done_is_refused_with_its_reason() {
 #[tokio::test]
 async fn servers_are_told_by_a_switch_and_nothing_else_is_done_meanwhile() {
     let service = Service::ready().await;
-    let told = service.mindspore().switch(wire::MindsporeSwitch::NewInstance, Bytes::from("{}")).await;
+    let told = service.mindspore().switch(wire::MindsporeSwitch::NewInstance, Bytes::from("{}"), None).await;
     let number = told.expect("told");
     assert_eq!(
         service.mindspore().state().await.expect("looked").cluster.expect("there").state,
@@ -326,7 +400,7 @@ async fn servers_are_told_by_a_switch_and_nothing_else_is_done_meanwhile() {
     let (_, reason, _) = refusal(service.mindspore().scale(&Scale::AddServers(1), None).await);
     assert_eq!(reason, "mindspore-not-ready");
     service.all_answer().await;
-    let again = service.mindspore().switch(wire::MindsporeSwitch::DisableFls, Bytes::new()).await;
+    let again = service.mindspore().switch(wire::MindsporeSwitch::DisableFls, Bytes::new(), None).await;
     assert!(again.expect("told") > number);
 }
 

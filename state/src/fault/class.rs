@@ -181,7 +181,8 @@ impl mindspore::Refusal {
             | Self::NotInitialized
             | Self::NotFormed
             | Self::NotReady { .. }
-            | Self::NotAbortable => Class::FailedPrecondition,
+            | Self::NotAbortable
+            | Self::Outdated { .. } => Class::FailedPrecondition,
         }
     }
 }

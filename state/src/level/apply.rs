@@ -130,6 +130,9 @@ impl State {
                     // Their clients open others, as they do after an idle time.
                     self.sessions.close_owned();
                 }
+                if *to < Kind::CLUSTER_PLANNED.needs {
+                    self.sessions.close_planned();
+                }
                 self.jobs.forget_above(*to);
                 if *to < Kind::TOKEN_CREATE.needs {
                     // Nobody who bears one is believed any more, as builds of that level believe none.

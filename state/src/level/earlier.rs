@@ -3,7 +3,7 @@
 use crate::command::Command;
 use crate::ids::FeatureLevel;
 use crate::level::{FIRST, Kind};
-use crate::{kv, session, task};
+use crate::{kv, mindspore, session, task};
 
 impl Command {
     /// The command itself where the level has it, and otherwise an earlier one that asks for as much as there is. What has no
@@ -25,6 +25,12 @@ impl Command {
             }
             Self::Session(session::Command::OpenFor { .. }) if level() < Kind::SESSION_OPEN_FOR.needs => {
                 Self::Session(session::Command::Open)
+            }
+            // Whoever asks has compared the generation before.
+            Self::Mindspore(mindspore::Command::Planned { scope, request, .. })
+                if level() < Kind::CLUSTER_PLANNED.needs =>
+            {
+                Self::Mindspore(mindspore::Command::Cluster { scope, request })
             }
             command => command,
         }
@@ -83,6 +89,18 @@ mod tests {
         assert_eq!(ended.clone().for_level(|| FeatureLevel(11)), ended);
         assert_eq!(ended.clone().for_level(|| FeatureLevel(10)), end);
         assert_eq!(ended.earlier(), end.earlier());
+    }
+
+    #[test]
+    fn below_its_level_what_is_planned_is_asked_of_whichever_cluster_there_is() {
+        let scope = Scope { job: JobId(1), service: None };
+        let abort = mindspore::cluster::Request::Abort;
+        let asked = Command::Mindspore(mindspore::Command::Cluster { scope, request: abort.clone() });
+        let planned =
+            Command::Mindspore(mindspore::Command::Planned { scope, generation: 7, request: abort });
+        assert_eq!(planned.clone().for_level(|| FeatureLevel(11)), planned);
+        assert_eq!(planned.clone().for_level(|| FeatureLevel(10)), asked);
+        assert_eq!((planned.earlier(), asked.earlier()), (Some(asked.clone()), None));
     }
 
     #[test]

@@ -133,6 +133,9 @@ kinds! {
         "token/bootstrap"          level 11 -      Self::Token(token::Command::Bootstrap { .. }),
         "token/revoke"             level 11 -      Self::Token(token::Command::Revoke { .. }),
         "token/use"                level 11 -      Self::Token(token::Command::Use { .. }),
+        #[constant CLUSTER_PLANNED]
+        "cluster/planned"          level 11 -      Self::Mindspore(mindspore::Command::Planned { request, .. })
+                                                       => planned(request),
     } else {
         // Of a kind of what is in them.
         Self::Ray(ray::Command::Ask { request, .. }) => request.row(),
@@ -248,6 +251,11 @@ fn unless_empty(row: Row, note: &str) -> Row {
 /// An entry that is empty takes one away.
 fn unless_without_value(row: Row, value: &[u8]) -> Row {
     Row { grows: !value.is_empty(), ..row }
+}
+
+/// What is planned grows as what is asked does, whose level is lower.
+fn planned(row: Row, request: &mindspore::cluster::Request) -> Row {
+    Row { grows: request.row().grows, ..row }
 }
 
 /// A batch is of the kind that needs most of what is in it, and grows if anything in it does.

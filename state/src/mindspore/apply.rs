@@ -14,6 +14,9 @@ impl Turn<'_> {
                 self.found_out(decision);
                 Ok(AnyAnswer::Done)
             }
+            Command::Planned { scope: _, generation, request } => {
+                self.planned(generation, request).map(AnyAnswer::Mindspore)
+            }
         }
     }
 

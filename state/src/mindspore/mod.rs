@@ -31,7 +31,7 @@ pub struct Member(pub u64);
 
 all_inside!(Member);
 
-/// What changes a job's MindSpore schedulers. Needs feature level 9.
+/// What changes a job's MindSpore schedulers. Needs feature level 9, and what is planned 11.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
     /// A node of a dynamic cluster asks.
@@ -40,6 +40,8 @@ pub enum Command {
     Cluster { scope: Scope, request: cluster::Request },
     /// What the leader found out.
     Lead { scope: Scope, decision: Decision },
+    /// An operator asks the cluster of this generation, and no other one. 0: that of which no node has come.
+    Planned { scope: Scope, generation: u64, request: cluster::Request },
 }
 
 impl Command {
@@ -47,7 +49,10 @@ impl Command {
     #[must_use]
     pub fn scope(&self) -> Scope {
         match self {
-            Self::Topology { scope, .. } | Self::Cluster { scope, .. } | Self::Lead { scope, .. } => *scope,
+            Self::Topology { scope, .. }
+            | Self::Cluster { scope, .. }
+            | Self::Lead { scope, .. }
+            | Self::Planned { scope, .. } => *scope,
         }
     }
 }

@@ -38,6 +38,8 @@ pub enum Refusal {
     FirstServer { node: NodeName },
     /// The cluster does not scale out, or all nodes are there already.
     NotAbortable,
+    /// It was meant for the cluster of another generation. From feature level 11 on.
+    Outdated { planned: u64, current: u64 },
 }
 
 impl From<Refusal> for Fault {
@@ -91,6 +93,9 @@ impl Refusal {
             Self::NotAbortable => {
                 "there is nothing to take back: the cluster does not scale out, or all of its nodes are there"
                     .to_owned()
+            }
+            Self::Outdated { planned, current } => {
+                format!("the cluster is of generation {current} by now, and not {planned}; look at it again")
             }
         }
     }

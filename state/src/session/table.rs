@@ -15,7 +15,7 @@ use crate::level::Rule;
 use crate::limits::{NODE_SESSIONS_MAX, SESSION_WINDOW, SESSIONS_MAX, within};
 use crate::memory::{Weigh, Weighed, of_faults, of_map};
 use crate::session::{Command, Owner};
-use crate::{canonical, job, kv, task};
+use crate::{canonical, job, kv, mindspore, task};
 
 /// One client's memory of replies of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -198,6 +198,17 @@ impl Table {
         }
     }
 
+    /// Closes the sessions that remember a refusal of what was planned, which a build below feature level 11 could not read.
+    pub(crate) fn close_planned(&mut self) {
+        let refused =
+            |reply: &Reply| matches!(reply, Err(Fault::Mindspore(mindspore::Refusal::Outdated { .. })));
+        let sessions = self.sessions.iter().filter(|(_, session)| session.replies.values().any(refused));
+        let ids: Vec<SessionId> = sessions.map(|(id, _)| *id).collect();
+        for id in ids {
+            self.remove(id);
+        }
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&SessionId, &Session)> {
         self.sessions.iter()
     }
@@ -278,6 +289,12 @@ fn mark_of(command: &AnyCommand) -> u64 {
         // Before the level was raised a node sent it without the life.
         AnyCommand::Kv(insert @ kv::Command::InsertAs { .. }) => {
             canonical::feed(&AnyCommand::Kv(insert.clone().without_life()), &mut hasher);
+        }
+        // Likewise without the generation.
+        AnyCommand::Mindspore(mindspore::Command::Planned { scope, generation: _, request }) => {
+            let (scope, request) = (*scope, request.clone());
+            let asked = mindspore::Command::Cluster { scope, request };
+            canonical::feed(&AnyCommand::Mindspore(asked), &mut hasher);
         }
         command => canonical::feed(command, &mut hasher),
     }

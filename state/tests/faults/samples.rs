@@ -376,6 +376,9 @@ samples! {
         mindspore::Refusal::NoServer { .. } => [mindspore::Refusal::NoServer { node: node() }],
         mindspore::Refusal::FirstServer { .. } => [mindspore::Refusal::FirstServer { node: node() }],
         mindspore::Refusal::NotAbortable => [mindspore::Refusal::NotAbortable],
+        mindspore::Refusal::Outdated { .. } => [
+            mindspore::Refusal::Outdated { planned: 7, current: 9 },
+        ],
     }
 }
 

@@ -1,16 +1,17 @@
 //! MindSpore's clusters: what keeps the level up, bounds, memory, snapshots that are damaged, and the largest of them.
 
 use bytes::Bytes;
-use tripod_state::ids::{FeatureLevel, JobName};
-use tripod_state::mindspore::cluster::{Echo, Incarnation, Order, Request};
+use tripod_state::ids::{FeatureLevel, JobName, Sequence, SessionId};
+use tripod_state::mindspore::cluster::{Echo, Incarnation, Order, Request, Switch};
 use tripod_state::mindspore::limits::{
     EVENTS_KEPT_MAX, METADATA_BYTES_MAX, METADATA_ENTRIES_MAX, METADATA_VALUE_BYTES_MAX, NODES_MAX,
     WITH_LEAVING_MAX,
 };
-use tripod_state::mindspore::{Answer, Command as Clusters, Decision, Member, Role, topology};
+use tripod_state::mindspore::{Answer, Command as Clusters, Decision, Member, Refusal, Role, topology};
 use tripod_state::need::Purpose;
+use tripod_state::session::{self, Owner};
 use tripod_state::snapshot::Record;
-use tripod_state::{Command, Envelope, Fault, Reply, State, job, level};
+use tripod_state::{Command, Envelope, Fault, Reply, Stamp, State, job, level};
 
 use crate::support::{Machine, SCOPE};
 
@@ -32,6 +33,20 @@ impl Machine {
         self.apply(topology(request))
     }
 
+    /// With two workers that know of each other.
+    fn formed() -> Self {
+        let mut machine = Self::with_workers(2);
+        for node in 0..2 {
+            machine.cluster(register(node, Role::Worker)).expect("there is a place");
+        }
+        machine.answer_all();
+        machine
+    }
+
+    fn generation(&self) -> u64 {
+        self.state.cluster(SCOPE).expect("the job is there").generation
+    }
+
     /// All nodes answer all that they are to be told.
     fn answer_all(&mut self) {
         loop {
@@ -49,6 +64,14 @@ impl Machine {
 
 fn cluster(request: Request) -> Command {
     Command::Mindspore(Clusters::Cluster { scope: SCOPE, request })
+}
+
+fn planned(generation: u64, request: Request) -> Command {
+    Command::Mindspore(Clusters::Planned { scope: SCOPE, generation, request })
+}
+
+fn scale_out() -> Request {
+    Request::ScaleOut { workers: 0, servers: 1 }
 }
 
 fn topology(request: topology::Request) -> Command {
@@ -84,6 +107,75 @@ fn write(name: &str, length: usize) -> topology::Request {
 }
 
 #[test]
+fn what_was_planned_for_one_generation_is_refused_in_the_next_and_changes_nothing() {
+    let mut machine = Machine::formed();
+    let generation = machine.generation();
+    // Another process of a node comes, and all are told: the cluster is as ready as before.
+    let (node, ip) = ("node-1".to_owned(), "10.0.0.2".to_owned());
+    let moved =
+        Request::Register { node, role: Role::Worker, ip, port: 1, offered_rank: None, recovering: false };
+    machine.cluster(moved).expect("it belongs to the cluster");
+    machine.answer_all();
+    let current = machine.generation();
+    assert_eq!(current, generation + 1);
+    let before = machine.state.clone();
+    for request in [
+        scale_out(),
+        Request::ScaleIn { nodes: vec!["node-1".to_owned()] },
+        Request::Abort,
+        Request::Switch { switch: Switch::NewInstance, body: Bytes::from_static(b"{}") },
+    ] {
+        let refusal = Refusal::Outdated { planned: generation, current };
+        assert_eq!(machine.apply(planned(generation, request)), Err(Fault::Mindspore(refusal)));
+        assert!(machine.state == before, "something has changed");
+    }
+    let scaled = machine.apply(planned(current, scale_out()));
+    assert!(matches!(scaled, Ok(tripod_state::Answer::Mindspore(Answer::Scaling { .. }))), "{scaled:?}");
+}
+
+#[test]
+fn what_was_planned_and_comes_again_with_its_stamp_is_answered_as_before() {
+    let mut machine = Machine::formed();
+    let session = SessionId::of_client(9);
+    let open = session::Command::OpenFor { id: session, owner: Owner::Client(None) };
+    machine.apply(Command::Session(open)).expect("there is room");
+    let generation = machine.generation();
+    let stamp =
+        |sequence| Some(Stamp { session, sequence: Sequence(sequence), acknowledged_below: Sequence(1) });
+    let first = machine.apply_stamped(stamp(1), planned(generation, scale_out()));
+    let begun = Answer::Scaling { generation: generation + 1 };
+    assert_eq!(first, Ok(tripod_state::Answer::Mindspore(begun)));
+    let other = machine.apply_stamped(stamp(2), planned(generation, Request::Abort));
+    let refusal = Refusal::Outdated { planned: generation, current: generation + 1 };
+    assert_eq!(other, Err(Fault::Mindspore(refusal)));
+    machine.cluster(Request::Abort).expect("it can be taken back");
+    let before = machine.generation();
+    assert_eq!(machine.apply_stamped(stamp(1), planned(generation, scale_out())), first);
+    assert_eq!(machine.apply_stamped(stamp(2), planned(generation, Request::Abort)), other);
+    // As a node has sent it that did not know yet that the level was raised.
+    assert_eq!(machine.apply_stamped(stamp(1), cluster(scale_out())), first);
+    assert_eq!(machine.generation(), before);
+    // A build below that level could not read what is remembered of it.
+    let pin = level::Command::Pin { level: FeatureLevel(10), by: String::new() };
+    machine.apply(Command::Level(pin)).expect("nothing needs more");
+    assert!(machine.state.records().all(|record| !format!("{record:?}").contains("Outdated")));
+    assert_eq!(machine.apply_stamped(stamp(1), cluster(scale_out())), Err(Fault::SessionExpired));
+}
+
+#[test]
+fn below_level_11_nothing_that_is_planned_comes_into_the_log() {
+    let mut machine = Machine::formed();
+    let (needs, level) = (FeatureLevel(11), FeatureLevel(10));
+    let pin = level::Command::Pin { level, by: String::new() };
+    machine.apply(Command::Level(pin)).expect("nothing needs more");
+    let command = "cluster/planned".to_owned();
+    let refusal = level::Refusal::TooLow { command, needs, level };
+    let refused = machine.apply(planned(machine.generation(), scale_out()));
+    assert_eq!(refused, Err(Fault::Level(refusal)));
+    machine.cluster(scale_out()).expect("that is older");
+}
+
+#[test]
 fn a_cluster_keeps_the_level_up_and_is_named() {
     let pin = |level| Command::Level(level::Command::Pin { level: FeatureLevel(level), by: String::new() });
     for begin in [cluster(register(1, Role::Worker)), topology(register_in_topology(1))] {
@@ -112,6 +204,8 @@ fn lists_of_nodes_are_no_longer_than_clusters_can_be() {
     let leaving = |count: usize| cluster(Request::ScaleIn { nodes: vec![String::new(); count] });
     assert!(!too_long(marked(most)) && too_long(marked(most + 1)));
     assert!(!too_long(leaving(most)) && too_long(leaving(most + 1)));
+    let planned = |count: usize| planned(1, Request::ScaleIn { nodes: vec![String::new(); count] });
+    assert!(!too_long(planned(most)) && too_long(planned(most + 1)));
 }
 
 #[test]
@@ -172,7 +266,9 @@ fn what_begins_in_a_cluster_needs_memory_first_and_what_ends_it_never() {
     assert_eq!(purpose(cluster(register(1, Role::Worker))), Purpose::GoOn);
     assert_eq!(purpose(topology(register_in_topology(1))), Purpose::GoOn);
     assert_eq!(purpose(cluster(event(1))), Purpose::GoOn);
-    assert_eq!(purpose(cluster(Request::ScaleOut { workers: 0, servers: 1 })), Purpose::Begin);
+    assert_eq!(purpose(cluster(scale_out())), Purpose::Begin);
+    assert_eq!(purpose(planned(1, scale_out())), Purpose::Begin);
+    assert_eq!(purpose(planned(1, Request::Abort)), Purpose::Nothing);
     assert_eq!(purpose(topology(write("k", 11))), Purpose::Begin);
     assert_eq!(purpose(topology(write("k", 10))), Purpose::Nothing);
     assert_eq!(purpose(topology(write("l", 0))), Purpose::Nothing);
@@ -222,7 +318,7 @@ fn the_largest_clusters_come_about_scale_and_end() {
     let hosts = machine.state.topology_hosts(SCOPE, "MS_WORKER").expect("the job is there");
     assert_eq!(hosts.map(|hosts| hosts.len()), Some(most as usize - 1));
     machine.answer_all();
-    let scaled = machine.cluster(Request::ScaleOut { workers: 0, servers: 1 });
+    let scaled = machine.cluster(scale_out());
     assert!(matches!(scaled, Ok(tripod_state::Answer::Mindspore(Answer::Scaling { .. }))), "{scaled:?}");
     machine.answer_all();
     for node in 0..NODES_MAX - 1 {

@@ -1,5 +1,5 @@
 //! Commands to the cluster of a parameter server, and looks at it, as lines. Nodes are named, and listen at `at=IP:PORT`,
-//! or at `NAME:1`. Whoever plays the leader tells a node its first order, and says with `ps-echo` that it answered.
+//! or at `NAME:1`. What an operator asks can be `planned=GENERATION`. Whoever plays the leader tells a node its first order, and says with `ps-echo` that it answered.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,10 @@ use crate::show;
 pub(crate) fn command(scope: Scope, state: &State, line: &Line<'_>) -> Command {
     match decision(scope, state, line) {
         Some(decision) => Command::Lead { scope, decision },
-        None => Command::Cluster { scope, request: request(line) },
+        None => match line.get("planned") {
+            Some(generation) => Command::Planned { scope, generation, request: request(line) },
+            None => Command::Cluster { scope, request: request(line) },
+        },
     }
 }
 

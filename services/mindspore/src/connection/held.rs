@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use tripod_gateway::{Consistency, Gateway, Outage};
-use tripod_state::{Command, Envelope, Reply, Stamp, State};
+use tripod_state::{Command, Envelope, Fault, Reply, Stamp, State};
 
-/// How long a message is held while nobody leads. A node that waits has waited for as long by then; one that has gone is
-/// noticed by its socket.
+/// How long a message is held while nobody leads. A node that waits has waited for as long by then. That a node has gone ends
+/// what it wanted of an entry, and nothing else: whoever has left is to have left.
 const HELD_TIME: Duration = Duration::from_secs(600);
 /// Between two attempts; the gateway holds one for all of the time, unless it has no room for what waits.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -15,7 +15,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Replicates a command, however long that takes while nobody leads. `stamp` is that of whoever sends it. Without one the
 /// gateway has one of its own, by which the command takes effect once however often it is sent. Only if that is lost, as after
 /// an outage so long that sessions end, is an outcome unknown before all the time has passed; then a command is sent again if
-/// to do it twice is the same as to do it once (`is_repeatable`).
+/// to do it twice is the same as to do it once, whatever others do in between (`is_repeatable`). What became of an attempt that
+/// may have taken effect is not known by later ones that were not executed: then the outcome stays unknown.
 pub(crate) async fn submit(
     gateway: &Gateway,
     command: Command,
@@ -23,6 +24,7 @@ pub(crate) async fn submit(
     is_repeatable: bool,
 ) -> Result<Reply, Outage> {
     let began = Instant::now();
+    let mut doubt = None;
     loop {
         let command = command.clone();
         let reply = match stamp {
@@ -34,9 +36,17 @@ pub(crate) async fn submit(
                 if may_go_on(&outage, is_repeatable || stamp.is_some()) && began.elapsed() < HELD_TIME =>
             {
                 tracing::debug!(%outage, "a message of a node of MindSpore is held");
+                if matches!(outage, Outage::Unknown(_)) {
+                    doubt = Some(outage);
+                }
                 tokio::time::sleep(PAUSE).await;
             }
-            other => return other,
+            Err(outage) => return Err(doubt.unwrap_or(outage)),
+            Ok(reply) => {
+                // The session that would know of the earlier attempt is gone, or does not remember it.
+                let is_blind = matches!(reply, Err(Fault::SessionExpired | Fault::ReplyForgotten));
+                return doubt.filter(|_| is_blind).map_or(Ok(reply), Err);
+            }
         }
     }
 }

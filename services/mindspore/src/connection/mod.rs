@@ -3,17 +3,20 @@
 //! | module | holds |
 //! |---|---|
 //! | `incoming` | frames as they come, counted and within a time |
+//! | `ahead` | frames that come while the one before is answered, and whether their client has gone |
 //! | `outgoing` | answers as they go, likewise |
 //! | `held` | what is asked while nobody leads |
 //! | `ended` | why a connection ends |
 //! | `complaints` | what is told to the log of clients, and how often |
 
+mod ahead;
 mod complaints;
 mod ended;
 pub(crate) mod held;
 mod incoming;
 mod outgoing;
 
+use std::io;
 use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -22,9 +25,10 @@ use tripod_gateway::{Gateway, JobBinding};
 use tripod_port::{Accepted, Account, CallerAddress, Deadlines, Stopping};
 use tripod_state::Scope;
 
+use self::ahead::Ahead;
 use crate::calls::Calls;
 use crate::pulse::Pulse;
-use crate::wire::{Opening, rpc0};
+use crate::wire::Opening;
 use crate::{http, ps, topology};
 
 pub(crate) use self::complaints::{Complaints, shown};
@@ -89,18 +93,23 @@ async fn converse(
 }
 
 /// A connection of a dynamic cluster: its frames have no number by which answers could be told apart, so each is answered
-/// before the next is read.
+/// before the next has its turn. What a process wanted of an entry is given up a while after it has gone: another process in
+/// its place may have written there since.
 async fn one_by_one(
     mut session: topology::Session,
-    mut incoming: Incoming<impl AsyncRead + Unpin + Send>,
+    incoming: Incoming<impl AsyncRead + Unpin + Send>,
     mut outgoing: Outgoing<impl AsyncWrite + Unpin + Send>,
     stopping: Stopping,
 ) -> Result<(), Ended> {
-    while let Some(asked) = incoming.next::<rpc0::Frame>().await? {
+    let mut incoming = Ahead::new(incoming, stopping.clone());
+    while let Some(asked) = incoming.next().await? {
         let answer = tokio::select! {
             biased;
             answer = session.answer(&asked.frame) => answer?,
             () = stopping.overdue() => return Err(Ended::Overdue),
+            () = incoming.left(), if topology::changes_entry(&asked.frame) => {
+                return Err(Ended::Lost(io::ErrorKind::ConnectionAborted.into()));
+            }
         };
         if let Some(answer) = answer {
             outgoing.send(&answer.encode()).await?;

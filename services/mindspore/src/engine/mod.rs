@@ -27,6 +27,7 @@ use tripod_state::ids::{JobId, Term};
 use tripod_state::{DomainId, State, Topic};
 
 use self::leader_term::LeaderTerm;
+use self::watchdog::End;
 use crate::calls::Calls;
 use crate::connection::Complaints;
 use crate::pulse::PeerMemory;
@@ -65,12 +66,19 @@ impl Engine {
     /// Serves one job's clusters whenever this node leads and there are nodes, until the job is deleted.
     async fn serve(self, job: JobId) {
         let mut leadership = self.gateway.leadership();
+        // The end of a cluster after which nobody is watched any more in that term.
+        let mut over_since: Option<(Term, End)> = None;
         loop {
             let mut changes = self.gateway.watch(Topic::Domain(DomainId::Mindspore, job));
             let now = *leadership.borrow_and_update();
+            let has_ended = |state: &State| {
+                watchdog::end_of(state, job).is_some_and(|end| over_since != Some((now.term, end)))
+            };
             // Who follows does not look at all nodes whenever one of them changes.
-            let look =
-                |state: &State| state.job(job).map(|_| now.ready_here && watchdog::has_peers(state, job));
+            let look = |state: &State| {
+                let has_work = || watchdog::has_peers(state, job) || has_ended(state);
+                state.job(job).map(|_| now.ready_here && has_work())
+            };
             let Ok(Some(is_busy)) = self.gateway.read(Consistency::Local, look).await else { return };
             if !is_busy {
                 tokio::select! {
@@ -81,13 +89,17 @@ impl Engine {
                 continue;
             }
             let led = LeaderTerm { engine: self.clone(), job };
-            tokio::select! {
+            let nobody_is_left = tokio::select! {
                 biased;
-                () = over(&mut leadership, now.term) => {}
-                () = watchdog::run(&led) => {}
-                () = teller::run(&led) => {}
-            }
+                () = over(&mut leadership, now.term) => false,
+                () = watchdog::run(&led) => true,
+                () = teller::run(&led) => false,
+            };
             self.heard.end(job);
+            if nobody_is_left {
+                let end = led.look(|state| watchdog::end_of(state, job)).await;
+                over_since = end.map(|end| (now.term, end));
+            }
         }
     }
 }

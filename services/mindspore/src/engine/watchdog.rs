@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior};
 use tripod_gateway::{Deafness, Silence};
 use tripod_state::ids::JobId;
-use tripod_state::mindspore::cluster::{ClusterState, Incarnation};
+use tripod_state::mindspore::cluster::{ClusterState, Incarnation, NodeView};
 use tripod_state::mindspore::{Decision, Member};
 use tripod_state::{Scope, State};
 
@@ -17,6 +17,9 @@ use crate::pulse::Peer;
 /// How long servers may take to answer what an operator tells them all: as long as upstream waits. A new leader gives
 /// them the same time anew.
 const SWITCH_TIME: Duration = Duration::from_secs(3);
+/// How long the dead that have finished are watched when all have. A node waits for 30 s until it is told so, and one that was
+/// cut off has to find one of ours first.
+const AFTER_END: Duration = Duration::from_secs(60);
 
 /// The nodes of a job's clusters, as the state has them. Those of a dynamic cluster have no process.
 #[derive(Default)]
@@ -35,17 +38,19 @@ pub(super) async fn run(led: &LeaderTerm) {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut deafness, mut time, mut switching) =
         (Deafness::default(), LogTime::default(), Switching::default());
+    let mut ending = Ending::default();
     let liveness = led.heard.liveness();
     liveness.begin(led.job, led.patience);
     // Everybody who is there now has the time that an election takes.
     let mut first = Some(led.patience.failover_min);
     let mut refresh = Instant::now();
-    let Some(mut kept) = led.look(|state| look(led, state, &mut time)).await else { return };
+    let Some(mut kept) = led.look(|state| look(led, state, &mut time, &mut ending)).await else { return };
     loop {
         ticks.tick().await;
         let mut decisions = Vec::new();
         if Instant::now() >= refresh {
-            let Some(now) = led.look(|state| look(led, state, &mut time)).await else { return };
+            let now = led.look(|state| look(led, state, &mut time, &mut ending)).await;
+            let Some(now) = now else { return };
             kept = now;
             let peers: Vec<_> = kept.peers.iter().map(|peer| (*peer, true)).collect();
             led.heard.note_processes(led.job, &kept.peers);
@@ -80,12 +85,39 @@ pub(super) fn has_peers(state: &State, job: JobId) -> bool {
         || has_dead(state, Scope { job, service: None })
 }
 
-/// Whether dead nodes are watched: when all have finished nobody waits for them.
+/// Whether dead nodes are watched, all of them: when all have finished nobody waits for them.
 fn has_dead(state: &State, scope: Scope) -> bool {
     state.cluster(scope).is_ok_and(|view| view.dead > 0 && view.state != ClusterState::Exit)
 }
 
-fn look(led: &LeaderTerm, state: &State, time: &mut LogTime) -> Option<Kept> {
+/// A cluster of which all have finished who lived, some of whom count as dead since. Such a node may have been silent only for
+/// a moment, and then it waits to be told that all have finished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct End {
+    generation: u64,
+    /// How many they are.
+    dead: usize,
+}
+
+/// The end of a job's cluster, if it has come and there are such nodes.
+pub(super) fn end_of(state: &State, job: JobId) -> Option<End> {
+    let scope = Scope { job, service: None };
+    let view = state.cluster(scope).ok()?;
+    if view.dead == 0 || view.state != ClusterState::Exit {
+        return None;
+    }
+    let dead = dead(state, scope, |node| node.is_finished)?.len();
+    (dead > 0).then_some(End { generation: view.generation, dead })
+}
+
+/// Those of the dead nodes.
+fn dead(state: &State, scope: Scope, which: impl Fn(&NodeView) -> bool) -> Option<Vec<Peer>> {
+    let nodes = state.cluster_nodes(scope).ok()?;
+    let dead = nodes.iter().filter(|node| !node.is_alive && which(node));
+    Some(dead.map(|node| (node.member, Some(node.incarnation))).collect())
+}
+
+fn look(led: &LeaderTerm, state: &State, time: &mut LogTime, ending: &mut Ending) -> Option<Kept> {
     let now = time.at_least(state.now_ms());
     let mut kept = Kept::default();
     let view = state.topology(led.scope()).ok()?;
@@ -100,15 +132,17 @@ fn look(led: &LeaderTerm, state: &State, time: &mut LogTime) -> Option<Kept> {
     }
     let living = state.cluster_members(led.job).into_iter();
     kept.peers.extend(living.map(|(member, process)| (member, Some(process))));
+    let mut watched = Vec::new();
     if has_dead(state, led.scope()) {
-        let nodes = state.cluster_nodes(led.scope()).ok()?;
         // One that finished before its cluster was ever complete has given up its place, and stays away.
         let forming = state.cluster(led.scope()).is_ok_and(|view| view.state == ClusterState::Starting);
-        let dead = nodes.iter().filter(|node| !(node.is_alive || forming && node.is_finished));
-        let dead: Vec<Peer> = dead.map(|node| (node.member, Some(node.incarnation))).collect();
-        kept.peers.extend(&dead);
-        kept.silent.extend(dead);
+        watched = dead(state, led.scope(), |node| !(forming && node.is_finished))?;
+    } else if end_of(state, led.job).is_some_and(|end| ending.is_recent(end)) {
+        // One that has not finished is told when it does.
+        watched = dead(state, led.scope(), |node| node.is_finished)?;
     }
+    kept.peers.extend(&watched);
+    kept.silent.extend(watched);
     kept.due.extend(state.cluster_due(led.job, now));
     kept.switch = state.cluster_switch(led.job).map(|(number, ..)| number);
     (!kept.peers.is_empty()).then_some(kept)
@@ -189,9 +223,35 @@ impl Switching {
     }
 }
 
+/// Since when this leader knows of the end of a cluster.
+#[derive(Debug, Default)]
+struct Ending(Option<(End, Instant)>);
+
+impl Ending {
+    fn is_recent(&mut self, end: End) -> bool {
+        match self.0 {
+            Some((known, since)) if known == end => since.elapsed() < AFTER_END,
+            _ => {
+                self.0 = Some((end, Instant::now()));
+                true
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_end_is_recent_for_a_while_and_each_end_for_its_own() {
+        let (mut ending, first) = (Ending::default(), End { generation: 2, dead: 1 });
+        assert!(ending.is_recent(first));
+        tokio::time::advance(AFTER_END).await;
+        assert!(!ending.is_recent(first));
+        assert!(ending.is_recent(End { dead: 2, ..first }), "one more was silent");
+        assert!(ending.is_recent(End { generation: 4, ..first }), "another cluster");
+    }
 
     #[tokio::test(start_paused = true)]
     async fn what_servers_are_told_ends_when_its_time_is_over_and_the_next_one_has_its_own() {

@@ -74,7 +74,8 @@ impl From<Fault> for Refused {
             | Refusal::Replaced { .. }
             | Refusal::NotFormed
             | Refusal::Ending
-            | Refusal::NothingToScale => Self::ours(&refusal.text()),
+            | Refusal::NothingToScale
+            | Refusal::Outdated { .. } => Self::ours(&refusal.text()),
         }
     }
 }

@@ -74,6 +74,11 @@ impl Asked {
     }
 }
 
+/// Whether a message is to change an entry that nodes leave for each other.
+pub(crate) fn changes_entry(frame: &Frame) -> bool {
+    matches!(Name::asked(&frame.name), Some(Name::WriteMetadata | Name::DeleteMetadata))
+}
+
 fn read<M: Message + Default>(what: &'static str, body: Bytes) -> Result<M, NotUnderstood> {
     M::decode(body).map_err(|error| NotUnderstood::Unreadable { what, error })
 }

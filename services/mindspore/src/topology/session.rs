@@ -93,7 +93,10 @@ impl Session {
             Err(outage) if held::is_refusal(&outage) && matches!(request, Request::Register { .. }) => {
                 return Ok(Some(self.not_registered(frame, outage_code(&outage), outage.to_string())));
             }
-            Err(outage) => return Err(Ended::Outage(outage)),
+            Err(outage) => {
+                let is_done = matches!(outage, Outage::Unknown(_)) && self.is_written(&request).await;
+                return if is_done { Ok(None) } else { Err(Ended::Outage(outage)) };
+            }
         };
         let fault = match reply {
             Ok(tripod_state::Answer::Mindspore(told)) => return self.told(frame, request, told).await,
@@ -212,9 +215,17 @@ impl Session {
     /// Replicates a request, however long that takes while nobody leads. With a stamp it takes effect once.
     async fn submit(&self, request: &Request, stamp: Option<Stamp>) -> Result<Reply, Outage> {
         let command = mindspore::Command::Topology { scope: self.scope, request: request.clone() };
-        // Of an entry the same is written: a node that was not told has to hope for nothing else, as there is no answer.
-        let is_repeatable = matches!(request, Request::Register { .. } | Request::Write { .. });
+        // An entry is not: what others have written since would be written over.
+        let is_repeatable = matches!(request, Request::Register { .. });
         held::submit(&self.gateway, Command::Mindspore(command), stamp, is_repeatable).await
+    }
+
+    /// Whether an entry says what a write was to have it say of which nobody knows what became.
+    async fn is_written(&self, request: &Request) -> bool {
+        let Request::Write { name, value } = request else { return false };
+        let look = |state: &State| state.topology_metadata(self.scope, name);
+        let found = self.gateway.read(Consistency::Linearizable, look).await;
+        found.is_ok_and(|found| found.is_ok_and(|entry| entry.unwrap_or_default() == *value))
     }
 
     /// Looks at everything that was acknowledged before, however long that takes while nobody leads.

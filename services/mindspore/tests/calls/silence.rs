@@ -8,7 +8,8 @@ use tripod_gateway::Channel;
 use tripod_mindspore::Patience;
 use tripod_state::mindspore::cluster::ClusterState;
 
-use crate::support::Cluster;
+use crate::played::Played;
+use crate::support::{Cluster, heard};
 
 const PATIENCE: Patience = Patience { ttl: Duration::from_secs(30), failover_min: Duration::from_secs(60) };
 /// As nodes beat.
@@ -72,6 +73,46 @@ async fn a_cluster_that_is_not_complete_in_time_says_so() {
     assert_eq!(cluster.view().state, ClusterState::Starting);
     beats(&cluster, &["w0"], 3).await;
     assert_eq!(cluster.view().state, ClusterState::NodeTimeout);
+}
+
+/// A server that has finished is silent until all have, and the worker was told so.
+async fn ended_while_a_server_was_silent() -> (Cluster, Vec<Played>) {
+    let mut cluster = Cluster::within(1, 1, PATIENCE).await;
+    let nodes = cluster.start_all(&["w0", "s0"]).await;
+    beats(&cluster, &["w0", "s0"], 30).await;
+    cluster.finish("s0").await;
+    beats(&cluster, &["w0"], 11).await;
+    assert!(!cluster.node("s0").is_alive);
+    cluster.finish("w0").await;
+    cluster.settled().await;
+    assert_eq!(cluster.view().state, ClusterState::Exit);
+    assert_eq!(heard(&nodes), [vec!["finish"], vec![]]);
+    (cluster, nodes)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_was_silent_when_all_had_finished_is_told_so_when_it_is_heard() {
+    let (cluster, nodes) = ended_while_a_server_was_silent().await;
+    sleep(Duration::from_secs(30)).await;
+    beats(&cluster, &["s0"], 2).await;
+    assert!(cluster.node("s0").is_alive);
+    cluster.settled().await;
+    assert_eq!(heard(&nodes), [vec![], vec!["finish"]]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_leader_hears_such_a_node_too() {
+    let (cluster, nodes) = ended_while_a_server_was_silent().await;
+    sleep(Duration::from_secs(120)).await;
+    beats(&cluster, &["s0"], 2).await;
+    assert!(!cluster.node("s0").is_alive, "nobody is watched for ever");
+    cluster.backend.depose();
+    sleep(Duration::from_secs(1)).await;
+    cluster.backend.elect();
+    sleep(Duration::from_secs(1)).await;
+    beats(&cluster, &["s0"], 2).await;
+    cluster.settled().await;
+    assert_eq!(heard(&nodes), [vec![], vec!["finish"]]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,13 +1,15 @@
 //! Messages that come while nobody leads, and while the port stops.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
 use tripod_gateway::Mishap;
+use tripod_state::mindspore::topology::TopoState;
 use tripod_state::mindspore::{self, topology};
 use tripod_state::{Command, Envelope};
 
-use crate::support::{Cluster, of_2_0};
+use crate::support::{Cluster, before, end_of_sessions, of_2_0};
 
 /// Beyond the patience of one call of the gateway.
 const LONG: Duration = Duration::from_secs(300);
@@ -72,4 +74,107 @@ async fn an_entry_that_was_long_in_doubt_is_not_written_over_what_others_have_wr
     assert_eq!(other.read("a").await.1, "2");
     sleep(LONG).await;
     assert_eq!(one.read("a").await.1, "2", "which it reads behind its own entry");
+}
+
+/// The first attempt to write "1" is executed or not, and those after it are lost until the session of the node has ended.
+fn doubtful(cluster: &Cluster, is_executed: bool) {
+    let (backend, began) = (Arc::downgrade(&cluster.backend), Instant::now());
+    let (mut attempts, mut has_expired) = (0, false);
+    cluster.backend.set_mishaps(move |envelope| {
+        if !writes(envelope, "1") {
+            return Mishap::Success;
+        }
+        attempts += 1;
+        match attempts {
+            1 if is_executed => Mishap::UnknownButApplied,
+            _ if began.elapsed() < LONG => Mishap::UnknownAndLost,
+            _ => {
+                if !std::mem::replace(&mut has_expired, true) {
+                    before(&backend, [end_of_sessions()]);
+                }
+                Mishap::Success
+            }
+        }
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_entry_in_doubt_whose_session_has_ended_is_not_written_over_what_others_have_written_since() {
+    let cluster = Cluster::of(1).await;
+    let (mut one, mut other) = (cluster.connect(), cluster.connect());
+    doubtful(&cluster, true);
+    one.write("a", "1").await;
+    sleep(LONG / 2).await;
+    other.write("a", "2").await;
+    assert_eq!(other.read("a").await.1, "2");
+    sleep(LONG).await;
+    assert_eq!(one.hear().await, None, "nobody knows what became of it");
+    assert_eq!(other.read("a").await.1, "2");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_entry_in_doubt_that_is_there_when_its_session_has_ended_is_written() {
+    let cluster = Cluster::of(1).await;
+    let mut one = cluster.connect();
+    doubtful(&cluster, true);
+    one.write("a", "1").await;
+    sleep(LONG * 2).await;
+    assert_eq!(one.read("a").await.1, "1", "on the same connection");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_entry_in_doubt_that_is_not_there_when_its_session_has_ended_ends_the_connection() {
+    let cluster = Cluster::of(1).await;
+    let (mut one, mut other) = (cluster.connect(), cluster.connect());
+    doubtful(&cluster, false);
+    one.write("a", "1").await;
+    sleep(LONG * 2).await;
+    assert_eq!(one.hear().await, None);
+    assert_eq!(other.read("a").await.1, "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_process_that_has_gone_wanted_to_write_is_not_written_behind_its_successor() {
+    let cluster = Cluster::of(1).await;
+    let mut one = cluster.connect();
+    cluster.backend.depose();
+    one.write("a", "1").await;
+    let next = timeout(Duration::from_secs(1), one.read("b")).await;
+    assert!(next.is_err(), "its next message waits behind the entry");
+    drop(one);
+    sleep(Duration::from_secs(5)).await;
+    cluster.backend.elect();
+    sleep(LONG).await;
+    assert_eq!(cluster.connect().read("a").await.1, "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_process_has_written_just_before_it_ends_is_there() {
+    let cluster = Cluster::of(1).await;
+    let (mut one, mut other) = (cluster.connect(), cluster.connect());
+    one.write("a", "1").await;
+    drop(one);
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(cluster.connect().read("a").await.1, "1");
+    cluster.backend.depose();
+    other.write("a", "2").await;
+    drop(other);
+    sleep(Duration::from_secs(1)).await;
+    cluster.backend.elect();
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(cluster.connect().read("a").await.1, "2", "an election is no reason to give it up");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_has_left_and_gone_while_nobody_led_has_left() {
+    let cluster = Cluster::of(1).await;
+    let mut one = cluster.connect();
+    assert!(one.register(&of_2_0("0")).await.success);
+    cluster.backend.depose();
+    assert!(timeout(Duration::from_secs(1), one.unregister("0")).await.is_err(), "it waits");
+    drop(one);
+    sleep(Duration::from_secs(10)).await;
+    cluster.backend.elect();
+    sleep(Duration::from_secs(5)).await;
+    assert_eq!(cluster.view().state, TopoState::Finished);
 }

@@ -1,22 +1,33 @@
 //! What an agent says with a frame, and the one answer that it always has.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use prost::Message as _;
+use tripod_gateway::Mishap;
 use tripod_mindspore::wire::rpc0::Frame;
 use tripod_mindspore::wire::{Mark, Stamp, Word};
 use tripod_proto::mindspore::topology::{HeartbeatMessage, MetadataMessage};
+use tripod_state::Command;
+use tripod_state::ids::SessionId;
+use tripod_state::mindspore::{self, topology};
+use tripod_state::session::{self, Owner};
 
-use crate::support::{Client, Cluster, of_2_0};
+use crate::support::{Client, Cluster, before, end_of_sessions, of_2_0};
 
 const LOOK: Mark = Mark { stamp: None };
 /// Of a session that nobody has opened.
 const STRANGE: Mark = Mark { stamp: Some(Stamp { session: 7, sequence: 1, acknowledged_below: 1 }) };
 
-/// The answer to a marked frame.
-async fn ask(agent: &mut Client, name: &str, body: Vec<u8>, mark: Mark) -> Frame {
+async fn say(agent: &mut Client, name: &str, body: Vec<u8>, mark: Mark) {
     let part = |text: &str| Bytes::copy_from_slice(text.as_bytes());
     let frame = Frame { name: part(name), to: part("@node:8400"), from: part("@"), body: body.into() };
     agent.send(&frame.marked(mark).encode()).await;
+}
+
+/// The answer to a marked frame.
+async fn ask(agent: &mut Client, name: &str, body: Vec<u8>, mark: Mark) -> Frame {
+    say(agent, name, body, mark).await;
     agent.hear().await.expect("a marked frame has an answer")
 }
 
@@ -48,6 +59,37 @@ async fn a_stamp_of_a_session_that_is_not_there_changes_nothing_and_is_told() {
     let registration = of_2_0("1").encode_to_vec();
     assert_eq!(ask(&mut agent, "0", registration, STRANGE).await.word(), Some(Word::SessionGone));
     assert_eq!(cluster.view().registered, 1);
+}
+
+/// An agent that heard of its session alone would take the write for one that was not executed, and have it executed again.
+#[tokio::test(start_paused = true)]
+async fn a_stamp_whose_session_has_ended_while_its_write_was_in_doubt_is_not_said_to_be_unused() {
+    let cluster = Cluster::of(1).await;
+    let backend = Arc::downgrade(&cluster.backend);
+    let own = SessionId::of_client(9);
+    let open = session::Command::OpenFor { id: own, owner: Owner::Client(None) };
+    before(&backend, [Command::Session(open)]);
+    let scope = cluster.scope;
+    let mut attempts = 0;
+    cluster.backend.set_mishaps(move |envelope| {
+        if envelope.stamp.is_none_or(|stamp| stamp.session != own) {
+            return Mishap::Success;
+        }
+        attempts += 1;
+        if attempts == 1 {
+            return Mishap::UnknownButApplied;
+        }
+        // Somebody else has written since.
+        let request = topology::Request::Write { name: "a".into(), value: Bytes::from_static(b"2") };
+        let write = Command::Mindspore(mindspore::Command::Topology { scope, request });
+        before(&backend, [end_of_sessions(), write]);
+        Mishap::Success
+    });
+    let mut agent = cluster.connect();
+    let stamp = Stamp { session: own.0, sequence: 1, acknowledged_below: 1 };
+    say(&mut agent, "6", entry("a"), Mark { stamp: Some(stamp) }).await;
+    assert_eq!(agent.hear().await, None, "it asks again, and knows that it has asked before");
+    assert_eq!(cluster.connect().read("a").await.1, "2");
 }
 
 #[tokio::test(start_paused = true)]

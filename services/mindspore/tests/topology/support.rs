@@ -1,5 +1,7 @@
 //! A node that serves one job's port, and workers that are as real as their frames.
 
+use std::sync::Weak;
+
 use bytes::{Bytes, BytesMut};
 use prost::Message;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
@@ -13,9 +15,9 @@ use tripod_mindspore::wire::rpc0::Frame;
 use tripod_mindspore::{Mindspore, PORT};
 use tripod_port::{Listener, serve};
 use tripod_proto::mindspore::topology as pb;
-use tripod_state::ids::{NodeId, ServiceIncarnation};
+use tripod_state::ids::{LogIndex, NodeId, ServiceIncarnation, Term, TimeMs};
 use tripod_state::mindspore::topology::View;
-use tripod_state::{Command, Scope, job, level};
+use tripod_state::{ApplyContext, Command, Envelope, Scope, job, level, session};
 
 const PLACE: &str = "node:8400";
 /// What a worker calls its scheduler.
@@ -71,6 +73,22 @@ impl Cluster {
         self.stop.send(()).unwrap();
         self.tasks
     }
+}
+
+/// Puts commands into the log before what is proposed now.
+pub(crate) fn before(backend: &Weak<MemoryBackend>, commands: impl IntoIterator<Item = Command>) {
+    let backend = backend.upgrade().expect("alive while it is asked");
+    let mut state = backend.state();
+    let context = ApplyContext { index: LogIndex(1), term: Term(1), now_ms: state.now_ms() };
+    for command in commands {
+        state.apply(&context, Envelope { stamp: None, command }).reply.expect("nothing is against it");
+    }
+    backend.replace(state);
+}
+
+/// As after a long outage.
+pub(crate) fn end_of_sessions() -> Command {
+    Command::Session(session::Command::ExpireIdle { before_ms: TimeMs(u64::MAX) })
 }
 
 /// One connection of a worker.

@@ -14,7 +14,7 @@ use tripod_proto::tripod::v1::{
     MindsporeScaleResponse, MindsporeState, MindsporeStateRequest, MindsporeSwitchRequest,
     MindsporeSwitchResponse, Stamp,
 };
-use tripod_state::mindspore::{self, Answer, cluster};
+use tripod_state::mindspore::{self, Answer, Refusal, cluster};
 use tripod_state::{Answer as AnyAnswer, Command, DomainId, Envelope, Fault, Scope, State, Topic};
 
 use crate::{admitted, decode, encode, resolve, status};
@@ -76,21 +76,26 @@ impl Service {
         Ok(answer)
     }
 
-    /// Has a change made, once if it is stamped. Whether it is meant for another generation is looked at before; but not of one
-    /// that was made already, which is what changed it.
+    /// Has a change made, once if it is stamped. Whether it is meant for another generation apply sees. It is looked at before,
+    /// too, for where the level has no command that says so; but not of one that was made already, which is what changed it.
     async fn write(&self, write: Write) -> Result<Answer, Status> {
         let Write { job, stamp, generation, request } = write;
         let stamp = stamp.map(decode::stamp).transpose()?;
         let look = |state: &State| {
             let scope = scope_of(state, &job)?;
             let current = state.cluster(scope)?.generation;
-            Ok((scope, current, stamp.is_some_and(|stamp| state.remembers(stamp))))
+            let command = Command::Mindspore(match generation {
+                Some(generation) => mindspore::Command::Planned { scope, generation, request },
+                None => mindspore::Command::Cluster { scope, request },
+            });
+            let is_settled = stamp.is_some_and(|stamp| state.remembers(stamp));
+            let other = generation.filter(|planned| *planned != current && !is_settled);
+            Ok((command, other.map(|planned| Refusal::Outdated { planned, current })))
         };
-        let (scope, current, is_made) = self.read(Consistency::Linearizable, look).await?;
-        if let Some(looked_at) = generation.filter(|looked_at| *looked_at != current && !is_made) {
-            return Err(status::mindspore::outdated(shown(&job), looked_at, current));
+        let (command, outdated) = self.read(Consistency::Linearizable, look).await?;
+        if let Some(refusal) = outdated {
+            return Err(status::mindspore::of(&Fault::from(refusal), shown(&job)));
         }
-        let command = Command::Mindspore(mindspore::Command::Cluster { scope, request });
         let submitted = match stamp {
             Some(stamp) => self.gateway.submit_stamped(Envelope { stamp: Some(stamp), command }).await,
             None => self.gateway.submit(command).await,
@@ -176,9 +181,9 @@ impl Mindspore for Service {
         request: Request<MindsporeAbortRequest>,
     ) -> Result<Response<MindsporeAbortResponse>, Status> {
         admitted::about_job(request.extensions(), &request.get_ref().job)?;
-        let MindsporeAbortRequest { job, stamp } = request.into_inner();
+        let MindsporeAbortRequest { job, stamp, generation } = request.into_inner();
         let request = cluster::Request::Abort;
-        match self.write(Write { job, stamp, generation: None, request }).await? {
+        match self.write(Write { job, stamp, generation, request }).await? {
             Answer::Noted => Ok(Response::new(MindsporeAbortResponse {})),
             other => Err(status::unexpected(&AnyAnswer::Mindspore(other))),
         }
@@ -189,9 +194,9 @@ impl Mindspore for Service {
         request: Request<MindsporeSwitchRequest>,
     ) -> Result<Response<MindsporeSwitchResponse>, Status> {
         admitted::about_job(request.extensions(), &request.get_ref().job)?;
-        let MindsporeSwitchRequest { job, switch, body, stamp } = request.into_inner();
+        let MindsporeSwitchRequest { job, switch, body, stamp, generation } = request.into_inner();
         let request = cluster::Request::Switch { switch: decode::mindspore::switch(switch)?, body };
-        match self.write(Write { job, stamp, generation: None, request }).await? {
+        match self.write(Write { job, stamp, generation, request }).await? {
             Answer::Switching { switch } => Ok(Response::new(MindsporeSwitchResponse { switch })),
             other => Err(status::unexpected(&AnyAnswer::Mindspore(other))),
         }

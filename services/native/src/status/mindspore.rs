@@ -1,6 +1,6 @@
 //! Reason words of what MindSpore's schedulers refuse.
 
-use tonic::{Code, Status};
+use tonic::Status;
 use tripod_state::Fault;
 use tripod_state::mindspore::Refusal;
 
@@ -20,6 +20,7 @@ pub(crate) fn reason(refusal: &Refusal) -> &'static str {
         | Refusal::NodeUnknown { .. }
         | Refusal::NodeLeft { .. } => "mindspore-scale",
         Refusal::NotAbortable => "mindspore-nothing-to-abort",
+        Refusal::Outdated { .. } => "mindspore-plan",
         Refusal::OtherRole { .. } | Refusal::Full { .. } | Refusal::Replaced { .. } => "mindspore-node",
     }
 }
@@ -34,17 +35,9 @@ pub(crate) fn of(fault: &Fault, job: &str) -> Status {
     }
 }
 
-/// The cluster is of another generation than the one that was looked at; the call was not executed.
-pub(crate) fn outdated(job: &str, looked_at: u64, current: u64) -> Status {
-    let text = format!(
-        "the cluster is of generation {current} by now, not {looked_at}, and the plan may be another one; look again with \
-         `tripod mindspore scale --job {job} ... --plan`"
-    );
-    with_reason(Code::FailedPrecondition, "mindspore-plan", text)
-}
-
 #[cfg(test)]
 mod tests {
+    use tonic::Code;
     use tripod_state::ids::NodeName;
     use tripod_state::mindspore::cluster::ClusterState;
 

@@ -27,6 +27,12 @@ pub(crate) fn of_refusal(refusal: &Refusal, job: &str) -> String {
         Refusal::NotInitialized | Refusal::NotFormed | Refusal::Ending | Refusal::NotAbortable => {
             format!("{}; {state} shows how far it is", refusal.text())
         }
+        Refusal::Outdated { planned, current } => {
+            format!(
+                "the cluster is of generation {current} by now, not {planned}, and a plan may be another one; {state} shows \
+                 how far it is, and `tripod mindspore scale --job {job} ... --plan` plans again"
+            )
+        }
         Refusal::OtherRole { .. }
         | Refusal::Full { .. }
         | Refusal::Replaced { .. }

@@ -51,8 +51,8 @@ Examples:
   tripod mindspore scale --job fl --leave server-4,server-5 --yes
   tripod mindspore scale --job fl --servers +2 --generation 7   only if it is what was planned for generation 7
 
-The generation is compared by the node that answers, just before it hands the change on. Should it rise between the two,
-the cluster is not ready until all of its nodes have been told, and refuses the change for that.";
+The generation is compared when the change is made, so nothing comes between. Below feature level 11 it is compared by the
+node that answers, just before it hands the change on.";
 
 const EVENTS_ABOUT: &str = "\
 Events are numbered, and kept until every node of the cluster has them. So what is shown is what somebody lacks, and
@@ -77,6 +77,9 @@ pub(crate) enum MindsporeCommand {
     Scale(ScaleArgs),
     /// Take back that the cluster scales out, while new servers are waited for
     Abort {
+        /// Refuse unless the cluster is of this generation, as the scaling that is meant has begun it
+        #[arg(long, value_name = "N")]
+        generation: Option<u64>,
         #[command(flatten)]
         of: JobArg,
     },
@@ -148,6 +151,9 @@ pub(crate) struct SwitchArgs {
     /// The parameters of a new instance, which are JSON: a file; `-`: standard input
     #[arg(long, value_name = "FILE")]
     body: Option<PathBuf>,
+    /// Refuse unless the cluster is of this generation, as `state` has shown it
+    #[arg(long, value_name = "N")]
+    generation: Option<u64>,
     #[command(flatten)]
     of: JobArg,
 }
@@ -175,8 +181,8 @@ pub(crate) async fn run(command: MindsporeCommand, global: &Global) -> Result<()
             print(format, &view, || view.render(time::now_ms()))
         }
         MindsporeCommand::Scale(args) => scale(&client, args, format).await,
-        MindsporeCommand::Abort { of } => {
-            let aborted = client.mindspore(&of.job).abort().await;
+        MindsporeCommand::Abort { generation, of } => {
+            let aborted = client.mindspore(&of.job).abort(generation).await;
             close(&client).await;
             aborted?;
             print(format, &json!({ "job": of.job }), || {
@@ -271,7 +277,7 @@ async fn switch(client: &Client, args: SwitchArgs, format: Format) -> Result<(),
         What::EnableFls => wire::MindsporeSwitch::EnableFls,
         What::DisableFls => wire::MindsporeSwitch::DisableFls,
     };
-    let told = client.mindspore(&job).switch(switch, body).await;
+    let told = client.mindspore(&job).switch(switch, body, args.generation).await;
     close(client).await;
     let number = told?;
     print(format, &json!({ "job": job, "switch": number }), || {

@@ -62,6 +62,13 @@ fn what_is_refused_has_its_code_and_the_next_command_and_changes_nothing() {
     let before = printed(&server, &["mindspore", "state"]);
     for (words, exit, code, next) in [
         (&["scale", "--servers", "+1", "--generation", "1"][..], 1, "T6503 plan-outdated", "--plan"),
+        (&["abort", "--generation", "1"], 1, "T6503 plan-outdated", "mindspore state --job fl"),
+        (
+            &["switch", "enable-fls", "--generation", "1"],
+            1,
+            "T6503 plan-outdated",
+            "mindspore state --job fl",
+        ),
         (&["scale", "--leave", "server-0", "--yes"], 1, "T6502 scale-refused", "mindspore nodes --job fl"),
         (&["scale", "--leave", "nobody", "--plan"], 1, "T6502 scale-refused", "mindspore nodes --job fl"),
         (&["scale", "--to-servers", "3"], 1, "T6502 scale-refused", "nothing would change"),

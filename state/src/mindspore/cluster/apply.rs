@@ -28,6 +28,16 @@ impl Turn<'_> {
         }
     }
 
+    /// What is meant for the cluster of one generation. It is looked at here, where nothing comes between the look and the
+    /// change.
+    pub(in crate::mindspore) fn planned(&mut self, generation: u64, request: Request) -> Answered {
+        let current = self.job.domains.cluster.as_deref().map_or(0, |cluster| cluster.head.generation);
+        if generation != current {
+            return Err(Refusal::Outdated { planned: generation, current }.into());
+        }
+        self.cluster(request)
+    }
+
     /// The cluster, and the node that asks, if it is this process of it.
     pub(super) fn asking_node(
         &mut self,
