@@ -284,22 +284,46 @@ def products():
     return [*tileables, {"key": "c", "operator": {"op": "matmul"}, "inputs": ["a", "b"]}]
 
 
+def reductions():
+    """Reductions of random numbers in so many chunks that their merges are trees and chunks are made in groups; and of some
+    along other axes."""
+    for shape, chunks, some in (
+        ([100_000], 1_000, [("mean", None), ("var", None), ("argmax", None)]),
+        ([70, 40], [3, 7], [("mean", [0]), ("var", [0]), ("sum", [1]), ("sum", None), ("argmin", [1]), ("max", [0])]),
+        ([64, 16], [1, 4], [("sum", [1])]),
+    ):
+        source = {"op": "rand_uniform", "seed": 5, "low": 0, "high": 1, "shape": shape, "dtype": "f64", "chunks": chunks}
+        tileables = [{"key": "x", "operator": source}]
+        for at, (function, axes) in enumerate(some):
+            operator = {"op": "reduce", "function": function, "axes": axes}
+            tileables.append({"key": f"r{at}", "operator": operator, "inputs": ["x"]})
+        yield tileables
+
+
+def operators_of(node):
+    """Names of a node's operator and of those within it."""
+    yield node["operator"]["op"]
+    for step in node["operator"].get("steps", ()):
+        yield step["operator"]["op"]
+
+
 def compare_fused(arguments):
     graphs = [build(random.Random(f"{arguments.seed}/{at}")).tileables for at in range(arguments.graphs)]
-    fused_steps = sums = 0
+    fused_steps, used = 0, set()
     with chunk_graph.tiling(arguments.program) as tile, chunk_graph.tiling(arguments.program, fused=True) as fused:
-        for at, tileables in enumerate([*graphs, products()]):
+        for at, tileables in enumerate([*graphs, products(), *reductions()]):
             whole, keys = fused(tileables), chunk_graph.last(tileables)
             steps = [node["operator"].get("steps", ()) for node in whole["nodes"]]
             fused_steps += sum(map(len, steps))
-            sums += sum(node["operator"]["op"] == "matmul_sum" for node in whole["nodes"])
+            used.update(op for node in whole["nodes"] for op in operators_of(node))
             apart = dict(zip((one["key"] for one in tileables), chunk_graph.computed(tile(tileables)), strict=True))
             for key, is_ in zip(keys, chunk_graph.computed(whole), strict=True):
                 same = is_.dtype == apart[key].dtype and is_.shape == apart[key].shape
                 same = same and is_.tobytes() == apart[key].tobytes()
                 assert same, f"graph {at}, {key}:\n{is_}\nand not\n{apart[key]}\n{json.dumps(tileables)}"
     assert fused_steps > arguments.graphs, fused_steps
-    assert sums, "no sum computes its own products"
+    missing = {"matmul_sum", "reduce_several", "reduce_tree", "chains"} - used
+    assert not missing, f"no chunk is made by {missing}"
     print(f"{arguments.graphs} graphs with {fused_steps} steps of fused chunks are what they are without, bit for bit")
 
 

@@ -1,11 +1,17 @@
-//! Several chunks as one: chains, sources that are made again for each reader, and sums of products. What only one other
-//! chunk reads, and what that reads alone, need not be an object of its own; nor need what is made of nothing sooner than it
-//! is read from a store. No chunk has other elements than before.
+//! Several chunks as one: chains, sources that are made again for each reader, sums of products, and what reductions have on
+//! the way. What only one other chunk reads, and what that reads alone, need not be an object of its own; nor need what is
+//! made of nothing sooner than it is read from a store; nor need partial results of some bytes. No chunk has other elements
+//! than before.
 
+mod groups;
+mod partials;
 mod products;
+mod several;
 mod sources;
+mod trees;
 
 use crate::chunk::{ChunkGraph, ChunkId, ChunkKey, ChunkNode, ChunkOperator, Content, Step, Target};
+use crate::extent::Extent;
 use crate::limits::{STEP_COLUMNS_MAX, STEPS_DATA_BYTES_MAX, STEPS_MAX, STEPS_WEIGHT_MAX};
 
 /// The same graph with chains as chunks of several steps, each with the key of its last one. `may_join` says of two chunks
@@ -13,7 +19,12 @@ use crate::limits::{STEP_COLUMNS_MAX, STEPS_DATA_BYTES_MAX, STEPS_MAX, STEPS_WEI
 #[must_use]
 pub fn fuse(graph: ChunkGraph, may_join: impl Fn(&ChunkKey, &ChunkKey) -> bool) -> ChunkGraph {
     let graph = products::sum_in_one(graph, &may_join);
+    let graph = trees::merge_at_once(graph, &may_join);
+    let graph = several::reduce_at_once(graph, &may_join);
     let graph = sources::repeat(graph, &may_join);
+    let graph = chains(graph, &may_join);
+    let graph = groups::side_by_side(graph, &may_join);
+    // A group that one chunk alone reads is the beginning of its chain.
     chains(graph, &may_join)
 }
 
@@ -63,16 +74,18 @@ fn wanted(graph: &ChunkGraph) -> Vec<bool> {
 
 /// Whether the two together are within the bounds of one chunk.
 fn fits(before: &ChunkNode, node: &ChunkNode) -> bool {
-    let steps = match &before.operator {
-        ChunkOperator::Fetch { .. } => return false,
+    let steps = |operator: &ChunkOperator| match operator {
         ChunkOperator::Fused { steps } => steps.len(),
+        ChunkOperator::Chains { chains } => chains.iter().map(Vec::len).sum::<usize>(),
         _ => 1,
     };
     let is_narrow = |content: &Content| match content {
         Content::Frame(columns) => columns.len() <= STEP_COLUMNS_MAX,
         Content::Tensor(_) | Content::Partial => true,
     };
-    steps < STEPS_MAX
+    let is_made = !matches!(before.operator, ChunkOperator::Fetch { .. });
+    is_made
+        && steps(&before.operator) + steps(&node.operator) <= STEPS_MAX
         && before.data.len() <= STEPS_DATA_BYTES_MAX
         && before.operator.weight().saturating_add(node.operator.weight()) <= STEPS_WEIGHT_MAX
         && is_narrow(&before.content)
@@ -81,13 +94,18 @@ fn fits(before: &ChunkNode, node: &ChunkNode) -> bool {
 
 fn join(before: ChunkNode, node: ChunkNode) -> ChunkNode {
     let ChunkNode { operator, inputs, extents, content, data, .. } = before;
-    let mut steps = match operator {
+    let mut steps = steps_of(operator, extents, content);
+    let ChunkNode { key, operator, index, extents, content, .. } = node;
+    steps.extend(steps_of(operator, extents.clone(), content.clone()));
+    ChunkNode { key, operator: ChunkOperator::Fused { steps }, inputs, index, extents, content, data }
+}
+
+/// The steps that make a chunk: one, unless it is fused.
+fn steps_of(operator: ChunkOperator, extents: Vec<Extent>, content: Content) -> Vec<Step> {
+    match operator {
         ChunkOperator::Fused { steps } => steps,
         operator => vec![Step { operator, extents, content }],
-    };
-    let ChunkNode { key, operator, index, extents, content, .. } = node;
-    steps.push(Step { operator, extents: extents.clone(), content: content.clone() });
-    ChunkNode { key, operator: ChunkOperator::Fused { steps }, inputs, index, extents, content, data }
+    }
 }
 
 /// The nodes that are left, under new numbers.

@@ -27,7 +27,7 @@
 //! | `payload` | operators as bytes, for whoever sends them |
 //! | `tiling` | the way from one to the other: order, rules, pruning |
 //! | `rules` | a file for each group of operators |
-//! | `fuse` | chains of chunks as one |
+//! | `fuse` | chains of chunks, and others that are small, as one |
 //! | `builder` | what the rules add nodes to, and its bounds |
 //! | `tiled` | a tileable whose chunks are known |
 //! | `splits`, `extent`, `index` | how dimensions are cut |

@@ -53,6 +53,22 @@ pub const SOURCE_READERS_MAX: usize = 3;
 pub const PRODUCTS_MAX: usize = 16;
 /// Sums that a graph must have for each to compute its own products: below it, workers would have nothing to do.
 pub const SUMS_MIN: usize = 8;
+/// Bytes of a partial result that shares a chunk with others: whoever wants one of them reads all.
+pub const PARTIAL_BYTES_MAX: u64 = 8 << 10;
+/// Reductions of one chunk that are one chunk. With the bound above it has 64 KiB.
+pub const SEVERAL_MAX: usize = 8;
+/// Partial results that one chunk merges, and so its inputs. With the bound above these are 1 MiB; each that is lost costs
+/// its reader another attempt.
+pub const LEAVES_MAX: usize = 128;
+/// Chunks without inputs whose partial results are made by one: each that is lost is computed again with all of them.
+pub const GROUP_CHAINS_MAX: usize = 16;
+/// Steps of those together.
+pub const GROUP_STEPS_MAX: usize = 128;
+/// Bytes of all tensors on the way of those together. That is some ten milliseconds of one worker, a few times what a task
+/// costs the nodes.
+pub const GROUP_BYTES_MAX: u64 = 32 << 20;
+/// Groups of such chunks that a graph must be left with: with fewer, workers would have nothing to do.
+pub const GROUPS_MIN: usize = 16;
 /// How many partial results are merged at a time, along each reduced axis. It is part of what results mean: sums of
 /// fractions depend on it.
 pub const COMBINE_SIZE: usize = 4;

@@ -203,5 +203,111 @@ class Nothing(unittest.TestCase):
             chunks.run("group_by", [], [partial], by=[], aggregates=[], takes="partials", gives="result")
 
 
+class Together(unittest.TestCase):
+    """Several reductions of a chunk, trees of merges and groups of chains: what nodes of their own would have made."""
+
+    SPLITS = [[1, 2, 0, 3, 1, 1, 2, 1, 2, 3], [2, 3]]
+
+    def merges(self, dims, axes):
+        """Leaves of a tree as places of chunks, and its groups, as services/tile cuts them."""
+        counts = [len(split) for split in self.SPLITS[:dims]]
+        level = {place: at for at, place in enumerate(itertools.product(*map(range, counts)))}
+        groups, leaves = [], list(level)
+        while len(level) > 1:
+            wider = {}
+            for place in sorted(level):
+                to = tuple(at // COMBINE_SIZE if axis in axes else at for axis, at in enumerate(place))
+                wider.setdefault(to, []).append(level[place])
+            level = {}
+            for place, group in wider.items():
+                level[place] = len(leaves) + len(groups)
+                groups.append(group)
+        return leaves, groups
+
+    def piece(self, array, place):
+        begins = [sum(split[:at]) for split, at in zip(self.SPLITS, place)]
+        return array[tuple(slice(b, b + split[at]) for b, split, at in zip(begins, self.SPLITS, place))]
+
+    def parts(self, array, place, functions):
+        axes = list(range(array.ndim))
+        for function in functions:
+            reduction = {"function": function, "axes": axes, "keepdims": False, "ddof": 0}
+            part = {"op": "reduce", "reduction": reduction, "takes": "values", "gives": "partial"}
+            if function in ("argmax", "argmin"):
+                part["begin"] = [sum(split[:at]) for split, at in zip(self.SPLITS, place)]
+                part["whole"] = list(array.shape)
+            yield part
+
+    def check(self, array, make):
+        """`make` gives objects of a list of places, and of each place in which object it is and behind how many others."""
+        axes = tuple(range(array.ndim))
+        leaves, groups = self.merges(array.ndim, axes)
+        objects, where = make(leaves)
+        for number, function in enumerate(FUNCTIONS):
+            wanted = reduced(function, array, self.SPLITS[: array.ndim], axes)
+            content = result_type(function, array.dtype)
+            reduction = {"function": function, "axes": list(axes), "keepdims": False, "ddof": 0}
+            taken = [(at, before + number) for at, before in map(where.get, leaves)]
+            is_ = chunks.run(
+                "reduce_tree", content, objects, reduction=reduction, gives="result", leaves=taken, groups=groups
+            )
+            self.assertEqual((wanted.dtype, wanted.shape, wanted.tobytes()), (is_.dtype, is_.shape, is_.tobytes()), function)
+
+    def arrays(self):
+        rng = np.random.default_rng(6)
+        for dtype in ALL_DTYPES:
+            for shape in ([16], [16, 5]):
+                yield rng.normal(0, 3, shape).astype(dtype)
+
+    def test_each_merge_takes_its_own_of_several(self):
+        for array in self.arrays():
+
+            def make(leaves, array=array):
+                several = []
+                for place in leaves:
+                    parts = list(self.parts(array, place, FUNCTIONS))
+                    several.append(chunks.run("reduce_several", "partial", [self.piece(array, place)], parts=parts))
+                return several, {place: (at, 0) for at, place in enumerate(leaves)}
+
+            self.check(array, make)
+
+    def test_chains_of_one_group_are_the_same_apart(self):
+        def steps(place, array):
+            piece = np.ascontiguousarray(self.piece(array, place))
+            source = {"op": "arange", "start": 1 + sum(place), "delta": 3, "offset": 0}
+            content = {"tensor": dtypes.name_of(piece.dtype)}
+            several = {"op": "reduce_several", "parts": list(self.parts(array, place, FUNCTIONS))}
+            return [
+                {"operator": source, "content": content, "extents": [len(piece)]},
+                {"operator": {"op": "unary", "function": "exp"}, "content": content, "extents": [len(piece)]},
+                {"operator": several, "content": "partial", "extents": [1]},
+            ]
+
+        array = np.empty(16)
+        leaves, _ = self.merges(1, (0,))
+        for place in leaves:
+            self.piece(array, place)[:] = np.exp(1.0 + sum(place) + 3 * np.arange(len(self.piece(array, place))))
+
+        def make(leaves):
+            grouped = [leaves[at : at + 3] for at in range(0, len(leaves), 3)]
+            groups = [chunks.run("chains", "partial", chains=[steps(place, array) for place in some]) for some in grouped]
+            return groups, {place: (at // 3, at % 3 * len(FUNCTIONS)) for at, place in enumerate(leaves)}
+
+        self.check(array, make)
+
+    def test_a_part_that_is_not_there_and_a_merge_of_others_are_refused(self):
+        reduction = {"function": "sum", "axes": [0], "keepdims": False, "ddof": 0}
+        parts = [{"op": "reduce", "reduction": reduction, "takes": "values", "gives": "partial"}] * 2
+        several = chunks.run("reduce_several", "partial", [np.ones(2)], parts=parts)
+        tree = {"gives": "result", "groups": [[0]]}
+        with self.assertRaises(IndexError):
+            chunks.run("reduce_tree", "f64", [several], reduction=reduction, leaves=[(0, 2)], **tree)
+        with self.assertRaises(TypeError):
+            other = {**reduction, "function": "prod"}
+            chunks.run("reduce_tree", "f64", [several], reduction=other, leaves=[(0, 0)], **tree)
+        with self.assertRaises(TypeError):
+            chunks.run("reduce", "f64", [several], reduction=reduction, takes="partials", gives="result")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -72,6 +72,9 @@ class Sources(unittest.TestCase):
             make = lambda: np.random.Generator(np.random.Philox(key=np.array([seed, stream], np.uint64)))
             keyed = {"extents": [5, 3], "seed": seed, "stream": stream}
             tensor(self, "rand_uniform", make().uniform(-1, 2.5, (5, 3)), low=-1, high="2.5", **keyed)
+            for shape in ([5, 3], [0], []):
+                wanted = make().uniform(0, 1, shape)
+                tensor(self, "rand_uniform", wanted, low=0, high=1, **{**keyed, "extents": shape})
             wanted = make().normal(0.5, 3, (5, 3)).astype(np.float32)
             tensor(self, "rand_normal", wanted, mean="0.5", deviation=3, **keyed)
 

@@ -72,11 +72,14 @@ impl ChunkNode {
     /// How many bytes the result has, if that is known.
     #[must_use]
     pub fn result_bytes(&self) -> Option<u64> {
-        let Content::Tensor(dtype) = &self.content else { return None };
-        self.extents
-            .iter()
-            .try_fold(dtype.bytes(), |bytes, extent| Some(bytes.saturating_mul(extent.known()?)))
+        tensor_bytes(&self.content, &self.extents)
     }
+}
+
+/// How many bytes a tensor of these extents has, if it is one and they are known.
+pub(crate) fn tensor_bytes(content: &Content, extents: &[Extent]) -> Option<u64> {
+    let Content::Tensor(dtype) = content else { return None };
+    extents.iter().try_fold(dtype.bytes(), |bytes, extent| Some(bytes.saturating_mul(extent.known()?)))
 }
 
 impl fmt::Display for ChunkKey {

@@ -118,6 +118,19 @@ pub enum ChunkOperator {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         whole: Vec<u64>,
     },
+    /// Partial results of one chunk by several reductions, each of them `Reduce`, as one chunk.
+    ReduceSeveral {
+        parts: Vec<ChunkOperator>,
+    },
+    /// Partial results of one reduction, merged in the order in which `Reduce` would merge them in nodes of their own.
+    ReduceTree {
+        reduction: Reduction,
+        gives: Gives,
+        /// Which input, and which of its partial results: 0 where it has one.
+        leaves: Vec<(usize, usize)>,
+        /// Each is merged from the first to the last. They are numbered behind the leaves; the last one is the whole.
+        groups: Vec<Vec<usize>>,
+    },
 
     ReadFrame {
         format: FrameFormat,
@@ -152,6 +165,10 @@ pub enum ChunkOperator {
     /// One after the other, each of what the one before has made; the first has the node's inputs and data.
     Fused {
         steps: Vec<Step>,
+    },
+    /// Steps of several chunks that read nothing, one chunk after the other. The partial results of all of them are one chunk.
+    Chains {
+        chains: Vec<Vec<Step>>,
     },
 
     Sleep {
@@ -201,8 +218,33 @@ impl ChunkOperator {
             Self::Gather { from, .. } => from.len(),
             Self::GroupBy { by, aggregates, .. } => by.len() + aggregates.len(),
             Self::Project { columns } | Self::ShuffleMap { by: columns, .. } => columns.len(),
-            Self::Fused { steps } => steps.iter().map(|step| step.operator.weight()).sum(),
+            Self::ReduceSeveral { parts } => parts.iter().map(Self::part_weight).sum(),
+            Self::ReduceTree { leaves, groups, .. } => {
+                leaves.len() + groups.iter().map(Vec::len).sum::<usize>()
+            }
+            Self::Fused { steps } => weight_of(steps),
+            Self::Chains { chains } => chains.iter().map(|steps| weight_of(steps)).sum(),
             _ => 0,
+        }
+    }
+
+    /// The same of one of several reductions, each of which says its axes.
+    fn part_weight(&self) -> usize {
+        match self {
+            Self::Reduce { reduction, begin, whole, .. } => {
+                1 + reduction.axes.len() + begin.len() + whole.len()
+            }
+            other => other.weight(),
+        }
+    }
+
+    /// How many partial results it has, if it has any.
+    pub(crate) fn partials(&self) -> usize {
+        match self {
+            Self::ReduceSeveral { parts } => parts.len(),
+            Self::Fused { steps } => partials_of(steps),
+            Self::Chains { chains } => chains.iter().map(|steps| partials_of(steps)).sum(),
+            _ => 1,
         }
     }
 
@@ -210,4 +252,12 @@ impl ChunkOperator {
     pub(crate) const fn reduce(reduction: Reduction, takes: Takes, gives: Gives) -> Self {
         Self::Reduce { reduction, takes, gives, begin: Vec::new(), whole: Vec::new() }
     }
+}
+
+fn weight_of(steps: &[Step]) -> usize {
+    steps.iter().map(|step| step.operator.weight()).sum()
+}
+
+fn partials_of(steps: &[Step]) -> usize {
+    steps.last().map_or(1, |step| step.operator.partials())
 }

@@ -51,17 +51,20 @@ fn repeated(graph: &ChunkGraph, may_join: &impl Fn(&ChunkKey, &ChunkKey) -> bool
 
 /// Whether it is computed of a few numbers, and so as fast as it could be copied.
 fn is_cheap(node: &ChunkNode) -> bool {
-    let has_nothing = node.inputs.is_empty() && node.data.is_empty();
-    has_nothing
-        && matches!(
-            node.operator,
-            ChunkOperator::Full { .. }
-                | ChunkOperator::Eye { .. }
-                | ChunkOperator::Arange { .. }
-                | ChunkOperator::Linspace { .. }
-                | ChunkOperator::RandUniform { .. }
-                | ChunkOperator::RandNormal { .. }
-        )
+    node.inputs.is_empty() && node.data.is_empty() && is_source(&node.operator)
+}
+
+/// Whether a function makes something of a few numbers alone.
+pub(super) fn is_source(operator: &ChunkOperator) -> bool {
+    matches!(
+        operator,
+        ChunkOperator::Full { .. }
+            | ChunkOperator::Eye { .. }
+            | ChunkOperator::Arange { .. }
+            | ChunkOperator::Linspace { .. }
+            | ChunkOperator::RandUniform { .. }
+            | ChunkOperator::RandNormal { .. }
+    )
 }
 
 #[cfg(test)]

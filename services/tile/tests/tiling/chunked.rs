@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use tripod_tile::{
-    ChunkGraph, ChunkNode, ChunkOperator, Content, DType, Extent, Gives, Operand, Range, Reduction, Takes,
-    Target,
+    ChunkGraph, ChunkNode, ChunkOperator, Content, DType, Extent, Gives, Operand, Range, Reduction, Step,
+    Takes, Target,
 };
 
 use crate::cell::Cell;
@@ -18,6 +18,7 @@ enum Value {
     Array(Dense),
     /// With a cell for each element of the result, all axes kept.
     Partial(Vec<usize>, Vec<Cell>),
+    Several(Vec<Value>),
 }
 
 /// The results of the targets.
@@ -43,6 +44,10 @@ fn check(node: &ChunkNode, value: &Value, measured: &mut BTreeMap<String, usize>
         Value::Partial(shape, _) => {
             assert_eq!(node.content, Content::Partial, "{}", node.key);
             shape
+        }
+        Value::Several(_) => {
+            assert_eq!(node.content, Content::Partial, "{}", node.key);
+            return;
         }
     };
     assert_eq!(node.extents.len(), shape.len(), "{}: {shape:?}", node.key);
@@ -95,7 +100,7 @@ fn joined(grid: &[usize], arrays: &[&Dense], dtype: DType) -> Dense {
 fn array(value: &Value) -> &Dense {
     match value {
         Value::Array(array) => array,
-        Value::Partial(..) => panic!("a partial result among arrays"),
+        Value::Partial(..) | Value::Several(_) => panic!("a partial result among arrays"),
     }
 }
 
@@ -105,6 +110,9 @@ fn one(node: &ChunkNode, inputs: &[&Value], stored: &BTreeMap<String, Dense>) ->
             Takes::Values => mapped(array(inputs[0]), reduction, *gives, (begin, whole)),
             Takes::Partials => merged(inputs, reduction, *gives, node),
         };
+    }
+    if let Some(value) = several_at_once(node, inputs, stored) {
+        return value;
     }
     let arrays: Vec<Dense> = inputs.iter().map(|input| array(input).clone()).collect();
     let Content::Tensor(dtype) = node.content else { panic!("{node:?}") };
@@ -131,6 +139,57 @@ fn one(node: &ChunkNode, inputs: &[&Value], stored: &BTreeMap<String, Dense>) ->
         ChunkOperator::Where { yes, no } => functions::apply_where(&arrays, dtype, [*yes, *no]),
         other => structural(other, &arrays, dtype, &known),
     })
+}
+
+/// What is made of several operators.
+fn several_at_once(node: &ChunkNode, inputs: &[&Value], stored: &BTreeMap<String, Dense>) -> Option<Value> {
+    Some(match &node.operator {
+        ChunkOperator::Fused { steps } => stepped(node, steps, inputs, stored),
+        ChunkOperator::Chains { chains } => {
+            let made = chains.iter().map(|steps| stepped(node, steps, &[], stored));
+            Value::Several(made.flat_map(|value| apart(&value)).collect())
+        }
+        ChunkOperator::ReduceSeveral { parts } => {
+            let part = |operator: &ChunkOperator| {
+                one(&ChunkNode { operator: operator.clone(), ..node.clone() }, inputs, stored)
+            };
+            Value::Several(parts.iter().map(part).collect())
+        }
+        ChunkOperator::ReduceTree { reduction, gives, leaves, groups } => {
+            let inputs: Vec<Vec<Value>> = inputs.iter().map(|input| apart(input)).collect();
+            let mut values: Vec<Value> =
+                leaves.iter().map(|(input, part)| inputs[*input][*part].clone()).collect();
+            for (place, group) in groups.iter().enumerate() {
+                let gives = if place + 1 == groups.len() { *gives } else { Gives::Partial };
+                let members: Vec<&Value> = group.iter().map(|at| &values[*at]).collect();
+                let value = merged(&members, reduction, gives, node);
+                values.push(value);
+            }
+            values.pop().unwrap()
+        }
+        _ => return None,
+    })
+}
+
+fn stepped(node: &ChunkNode, steps: &[Step], inputs: &[&Value], stored: &BTreeMap<String, Dense>) -> Value {
+    let mut made: Option<Value> = None;
+    for Step { operator, extents, content } in steps.iter().cloned() {
+        let step = ChunkNode { operator, extents, content, ..node.clone() };
+        let value = match &made {
+            Some(before) => one(&step, &[before], stored),
+            None => one(&step, inputs, stored),
+        };
+        made = Some(value);
+    }
+    made.unwrap()
+}
+
+/// All partial results of a chunk.
+fn apart(value: &Value) -> Vec<Value> {
+    match value {
+        Value::Several(values) => values.clone(),
+        value => vec![value.clone()],
+    }
 }
 
 fn source(operator: &ChunkOperator, shape: &[usize], dtype: DType) -> Dense {
@@ -267,7 +326,7 @@ fn mapped(array: &Dense, reduction: &Reduction, gives: Gives, places: (&[u64], &
 fn merged(inputs: &[&Value], reduction: &Reduction, gives: Gives, node: &ChunkNode) -> Value {
     let partial = |value: &Value| match value {
         Value::Partial(shape, cells) => (shape.clone(), cells.clone()),
-        Value::Array(_) => panic!("an array among partial results"),
+        Value::Array(_) | Value::Several(_) => panic!("no partial result among them"),
     };
     let (shape, mut cells) = partial(inputs[0]);
     for input in &inputs[1..] {

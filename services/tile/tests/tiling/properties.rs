@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, any};
 use proptest::{prop_assert, prop_assert_eq, proptest};
-use tripod_tile::{ChunkGraph, Helpers, tile};
+use tripod_tile::{ChunkGraph, ChunkOperator, DType, Helpers, TileableGraph, fuse, tile};
 
 use crate::dense::Dense;
 use crate::{chunked, random};
@@ -73,6 +73,63 @@ proptest! {
                 prop_assert!(input.0 < place, "{}", node.key);
                 wanted[input.0] = true;
             }
+        }
+    }
+}
+
+/// What two arrays that are the same bit for bit have both. Which NaN one is nobody promises.
+fn bits(array: &Dense) -> (Vec<usize>, DType, Vec<u64>) {
+    let bits = |value: &f64| if value.is_nan() { u64::MAX } else { value.to_bits() };
+    (array.shape.clone(), array.dtype, array.data.iter().map(bits).collect())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn fused_chunks_are_the_same_bit_for_bit(bytes in vec(any::<u8>(), 0..160)) {
+        let built = random::build(&bytes);
+        let chunks = tile(&built.graph, Helpers::Refused).unwrap();
+        let apart = chunked::compute(&chunks, &built.chunks);
+        let fused = chunked::compute(&fuse(chunks, |_, _| true), &built.chunks);
+        let [is, wanted] = [&fused, &apart].map(|all| all.iter().map(bits).collect::<Vec<_>>());
+        prop_assert_eq!(is, wanted);
+    }
+}
+
+/// Random graphs have few chunks. Sums of these fractions would tell another order.
+#[test]
+fn reductions_of_many_chunks_are_the_same_fused_bit_for_bit() {
+    let reduced = |key: &str, function: &str, axes: &str| {
+        format!(
+            r#"{{"key":"{key}","operator":{{"op":"reduce","function":"{function}","axes":{axes}}},"inputs":["x"]}}"#
+        )
+    };
+    let source = r#"{"key":"x","operator":{"op":"rand_uniform","seed":7,"low":0,"high":1,"shape":[45,9],"dtype":"f64","chunks":[1,3]}}"#;
+    let whole = ["mean", "var", "argmax"].map(|function| reduced(function, function, "null"));
+    let along = [("mean", "[0]"), ("var", "[0]"), ("sum", "[1]"), ("sum", "[0,1]"), ("argmin", "[0]")];
+    let along =
+        along.iter().enumerate().map(|(at, (function, axes))| reduced(&format!("r{at}"), function, axes));
+    for (reductions, has_groups) in [(whole.to_vec(), true), (along.collect(), false)] {
+        let text = format!(r#"{{"tileables":[{source},{}]}}"#, reductions.join(","));
+        let graph: TileableGraph = serde_json::from_str(&text).unwrap();
+        let chunks = tile(&graph, Helpers::Refused).unwrap();
+        let fused = fuse(chunks.clone(), |_, _| true);
+        let count =
+            |is: fn(&ChunkOperator) -> bool| fused.nodes.iter().filter(|node| is(&node.operator)).count();
+        assert!(count(|operator| matches!(operator, ChunkOperator::ReduceTree { .. })) > 0, "{fused:?}");
+        let groups = count(|operator| matches!(operator, ChunkOperator::Chains { .. }));
+        assert_eq!(groups > 0, has_groups, "{fused:?}");
+        assert!(
+            fused.nodes.len() * 3 < chunks.nodes.len(),
+            "{} of {}",
+            fused.nodes.len(),
+            chunks.nodes.len()
+        );
+        let [is, wanted] =
+            [&fused, &chunks].map(|graph| chunked::compute(graph, &std::collections::BTreeMap::new()));
+        for (is, wanted) in is.iter().zip(&wanted) {
+            assert_eq!(bits(is), bits(wanted));
         }
     }
 }

@@ -9,7 +9,7 @@ import os
 
 import numpy as np
 
-from . import elementwise, frames, groups, helpers, linear, pieces, read, reduce, shuffle, sources
+from . import elementwise, frames, groups, helpers, linear, pieces, read, reduce, several, shuffle, sources
 from .node import Node
 
 OPERATORS = {
@@ -63,17 +63,30 @@ def _run(node, inputs):
 
 
 def _fused(node, inputs):
+    return _stepped(node.operator["steps"], inputs, node.data)
+
+
+def _chains(node, _inputs):
+    """One chain after the other, so that there is the memory of one at a time."""
+    partials = []
+    for steps in node.operator["chains"]:
+        partials += several.apart(_stepped(steps, [], b""))
+    return several.together(partials)
+
+
+def _stepped(steps, inputs, data):
     """One operator after the other: each has what the one before has made, as it would have come from a store."""
-    for place, step in enumerate(node.operator["steps"]):
+    for place, step in enumerate(steps):
         if place and type(value) is np.ndarray and not value.flags.c_contiguous:
             # Sums of fractions depend on the order of elements in memory.
             value = np.ascontiguousarray(value)
-        one = Node.of(step, b"" if place else node.data)
+        one = Node.of(step, b"" if place else data)
         value = _run(one, [value] if place else inputs)
     return value
 
 
 OPERATORS["fused"] = _fused
+OPERATORS["chains"] = _chains
 
 
 def _check_size(node):

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from . import several
 from .partial import Partial
 
 KIND = "reduction"
@@ -29,12 +30,32 @@ def reduce(node, inputs):
     if operator["takes"] == "values":
         if operator["gives"] == "result":
             return _whole(reduction, operator, inputs[0], node)
-        state = _state(reduction, operator, inputs[0])
+        state = _state(reduction, operator, inputs[0], {})
     else:
         state = _merged(reduction["function"], inputs)
     if operator["gives"] == "partial":
         return state
     return _finished(reduction, state, node.dtype)
+
+
+def reduce_several(node, inputs):
+    """Partial results of one chunk. What two of them need is computed once."""
+    totals = {}
+    parts = node.operator["parts"]
+    return several.together([_state(part["reduction"], part, inputs[0], totals) for part in parts])
+
+
+def reduce_tree(node, inputs):
+    """Partial results, merged as nodes of their own would merge them."""
+    operator = node.operator
+    function = operator["reduction"]["function"]
+    apart = [several.apart(partial) for partial in inputs]
+    merged = [apart[place][part] for place, part in operator["leaves"]]
+    for group in operator["groups"]:
+        merged.append(_merged(function, [merged[place] for place in group]))
+    if operator["gives"] == "partial":
+        return merged[-1]
+    return _finished(operator["reduction"], merged[-1], node.dtype)
 
 
 def _counted(array, axes):
@@ -52,7 +73,7 @@ def _whole(reduction, operator, array, node):
     # Numpy warns of variances of too few elements. Where places are found, axes are one or all.
     fewest = {"var": reduction["ddof"], "max": 0, "min": 0}.get(function, -1)
     if _counted(array, axes) <= fewest or function in ("argmax", "argmin"):
-        return _finished(reduction, _state(reduction, operator, array), node.dtype)
+        return _finished(reduction, _state(reduction, operator, array, {}), node.dtype)
     if function == "var":
         return np.var(array, axis=axes, keepdims=keepdims, ddof=reduction["ddof"])
     return getattr(np, function)(array, axis=axes, keepdims=keepdims)
@@ -61,7 +82,8 @@ def _whole(reduction, operator, array, node):
 # ---- What is known of the elements of one chunk ----
 
 
-def _state(reduction, operator, array):
+def _state(reduction, operator, array, totals):
+    """`totals`: sums of this chunk as fractions, by axes, which means and variances share."""
     function, axes = reduction["function"], tuple(reduction["axes"])
     if function in _SIMPLE:
         make = np.count_nonzero if function == "count" else getattr(np, function)
@@ -72,7 +94,9 @@ def _state(reduction, operator, array):
             return _partial(function, {"seen": False}, [_nothing(array, axes)])
         return _partial(function, {"seen": True}, [getattr(np, function)(array, axis=axes, keepdims=True)])
     if function in ("mean", "var"):
-        total = np.sum(array, axis=axes, keepdims=True, dtype=np.float64)
+        total = totals.get(axes)
+        if total is None:
+            total = totals[axes] = np.sum(array, axis=axes, keepdims=True, dtype=np.float64)
         if function == "mean":
             return _partial(function, {"count": count}, [total])
         mean = total / count if count else np.zeros_like(total)
@@ -88,7 +112,9 @@ def _state(reduction, operator, array):
 
 
 def _partial(function, attributes, arrays):
-    return Partial(KIND, {"function": function, **attributes}, [np.asarray(array) for array in arrays])
+    # As they would come from a store.
+    arrays = [np.asarray(array, order="C") for array in arrays]
+    return Partial(KIND, {"function": function, **attributes}, arrays)
 
 
 def _nothing(array, axes):
@@ -188,4 +214,4 @@ def _finished(reduction, state, dtype):
     return result.reshape([e for axis, e in enumerate(result.shape) if axis not in reduction["axes"]])
 
 
-OPERATORS = {"reduce": reduce}
+OPERATORS = {"reduce": reduce, "reduce_several": reduce_several, "reduce_tree": reduce_tree}
