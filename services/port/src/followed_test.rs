@@ -154,5 +154,7 @@ async fn a_guard_is_asked_once_about_every_call_and_no_service_hears_of_one_that
         let expected = format!("{path} 1S {:?}", calls.connection().address());
         assert_eq!(asked, [expected]);
     }
+    // As the connection does when all answers are on their way.
+    assert!(calls.account().written(true));
     assert_eq!(calls.account().held(), 0, "a refusal is not held for longer than it takes");
 }

@@ -52,6 +52,6 @@ impl<R: AsyncRead + Unpin + Send> Ahead<R> {
                 Ok(None) | Err(_) => break,
             }
         }
-        pending().await
+        pending::<()>().await;
     }
 }

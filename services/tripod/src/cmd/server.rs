@@ -211,6 +211,8 @@ pub(crate) async fn run(args: ServerArgs) -> Result<(), Failure> {
         let tls = args.tls.read()?;
         if let Some(tls) = &tls {
             tls.protect_this_process();
+            // From here on SIGHUP does not end the process, also while it waits for an id or reads its log.
+            tokio::spawn(tls.tls.clone().keep_current());
         }
         let joined = tokio::select! {
             // What is wrong with the flags is told also where nobody reads on.

@@ -157,7 +157,8 @@ mod tests {
         let minute = Duration::from_secs(60);
         assert!(tokio::time::timeout(minute, running).await.is_err(), "it runs as long as the node");
         let entries = gateway.admin().status().applied.0 - before;
-        assert!((1..=2).contains(&entries), "{entries}");
+        // Two tries, and what the session of this node takes.
+        assert!((1..=8).contains(&entries), "{entries}");
         assert!(place.asked_file().exists(), "it is still to be answered");
     }
 

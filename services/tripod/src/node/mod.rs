@@ -160,7 +160,6 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     let client_tls = config.tls.as_ref().and_then(|tls| tls.client.clone());
     if let Some(NodeTls { tls, .. }) = config.tls {
         tracing::info!(identity = %tls.identity(), serial = tls.serial(), not_after = tls.not_after(), "TLS");
-        tasks.background.spawn(tls.keep_current());
     }
     for (_name, background) in front_ends.background() {
         tasks.background.spawn(background);
