@@ -131,7 +131,7 @@ impl State {
                     self.sessions.close_owned();
                 }
                 if *to < Kind::CLUSTER_PLANNED.needs {
-                    self.sessions.close_planned();
+                    self.sessions.close_of_level_11();
                 }
                 self.jobs.forget_above(*to);
                 if *to < Kind::TOKEN_CREATE.needs {

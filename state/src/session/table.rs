@@ -198,11 +198,16 @@ impl Table {
         }
     }
 
-    /// Closes the sessions that remember a refusal of what was planned, which a build below feature level 11 could not read.
-    pub(crate) fn close_planned(&mut self) {
-        let refused =
-            |reply: &Reply| matches!(reply, Err(Fault::Mindspore(mindspore::Refusal::Outdated { .. })));
-        let sessions = self.sessions.iter().filter(|(_, session)| session.replies.values().any(refused));
+    /// Closes the sessions that remember a reply which a build below feature level 11 could not read.
+    pub(crate) fn close_of_level_11(&mut self) {
+        let is_newer = |reply: &Reply| {
+            matches!(
+                reply,
+                Ok(Answer::Token { .. })
+                    | Err(Fault::Token(_) | Fault::Mindspore(mindspore::Refusal::Outdated { .. }))
+            )
+        };
+        let sessions = self.sessions.iter().filter(|(_, session)| session.replies.values().any(is_newer));
         let ids: Vec<SessionId> = sessions.map(|(id, _)| *id).collect();
         for id in ids {
             self.remove(id);

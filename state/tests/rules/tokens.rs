@@ -1,9 +1,10 @@
 //! Tokens: how many there are at most, and what a restored cluster knows of them.
 
-use tripod_state::ids::{DurationMs, TokenId};
+use tripod_state::ids::{DurationMs, FeatureLevel, Sequence, SessionId, TokenId};
 use tripod_state::limits::TOKENS_MAX;
+use tripod_state::session::{self, Owner};
 use tripod_state::token::{Bearer, Command as Token, Kind, SecretHash, Tokens};
-use tripod_state::{Command, Fault, Reply, level, restore};
+use tripod_state::{Answer, Command, Fault, Reply, Stamp, level, restore};
 
 use crate::support::Machine;
 
@@ -41,4 +42,32 @@ fn a_restored_cluster_believes_no_token_of_the_old_one() {
         create(&mut machine, 1).expect("there is room");
         assert_eq!(machine.state.restored("other", jobs).tokens(), &Tokens::default());
     }
+}
+
+#[test]
+fn below_level_11_no_session_remembers_what_was_answered_about_tokens() {
+    let mut machine = at_newest();
+    let session = SessionId::of_client(9);
+    let open = session::Command::OpenFor { id: session, owner: Owner::Client(None) };
+    machine.apply(Command::Session(open)).expect("there is room");
+    let bootstrap = Token::Bootstrap {
+        token: TokenId(1),
+        hash: SecretHash([1; 32]),
+        name: "ann".to_owned(),
+        lifetime_ms: DurationMs(1_000),
+        by: "ops".to_owned(),
+    };
+    let revoke = Token::Revoke { token: TokenId(2), by: "ops".to_owned() };
+    for (sequence, command) in [(1, bootstrap), (2, revoke)] {
+        let stamp = Stamp { session, sequence: Sequence(sequence), acknowledged_below: Sequence(1) };
+        let reply = machine.apply_stamped(Some(stamp), Command::Token(command));
+        assert!(matches!(reply, Ok(Answer::Token { .. }) | Err(Fault::Token(_))), "{reply:?}");
+    }
+    let remembered =
+        |machine: &Machine| machine.state.records().any(|record| format!("{record:?}").contains("Token("));
+    assert!(remembered(&machine));
+    let pin = level::Command::Pin { level: FeatureLevel(10), by: String::new() };
+    machine.apply(Command::Level(pin)).expect("nothing needs more");
+    // Builds of that level could not read a snapshot with one.
+    assert!(!remembered(&machine));
 }
