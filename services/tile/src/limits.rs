@@ -57,8 +57,8 @@ pub const SUMS_MIN: usize = 8;
 pub const PARTIAL_BYTES_MAX: u64 = 8 << 10;
 /// Reductions of one chunk that are one chunk. With the bound above it has 64 KiB.
 pub const SEVERAL_MAX: usize = 8;
-/// Partial results that one chunk merges, and so its inputs. With the bound above these are 1 MiB; each that is lost costs
-/// its reader another attempt.
+/// Partial results that one chunk merges, and so its inputs at most. As each may share its chunk with others, these are
+/// 8 MiB with the bounds above, and each of `SEVERAL_MAX` merges may read the same.
 pub const LEAVES_MAX: usize = 128;
 /// Chunks without inputs whose partial results are made by one: each that is lost is computed again with all of them.
 pub const GROUP_CHAINS_MAX: usize = 16;

@@ -308,6 +308,16 @@ class Together(unittest.TestCase):
         with self.assertRaises(TypeError):
             chunks.run("reduce", "f64", [several], reduction=reduction, takes="partials", gives="result")
 
+    def test_a_small_tree_cannot_make_large_values_again_and_again(self):
+        reduction = {"function": "sum", "axes": [0], "keepdims": False, "ddof": 0}
+        parts = [{"op": "reduce", "reduction": reduction, "takes": "values", "gives": "partial"}]
+        several = chunks.run("reduce_several", "partial", [np.ones(2)], parts=parts)
+        again = {"gives": "result", "leaves": [(0, 0)], "groups": [[0, 0], [0, 0]]}
+        with self.assertRaisesRegex(ValueError, "merges again"):
+            chunks.run("reduce_tree", "f64", [several], reduction=reduction, **again)
+        with self.assertRaisesRegex(ValueError, "no steps"):
+            chunks.run("chains", "partial", chains=[[]])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -118,7 +118,7 @@ fn v19_a_follower_hears_of_everything_once_while_leaders_and_its_own_node_are_ki
     let file = data.path().join("trace.json");
     dev.text(&["job", "events", "followed", "--export", file.to_str().expect("a path")]);
     let trace: Value = serde_json::from_slice(&std::fs::read(&file).expect("the file")).expect("JSON");
-    assert!(trace["traceEvents"].as_array().is_some_and(|entries| entries.len() > told.len()));
+    assert!(trace["traceEvents"].as_array().is_some_and(|entries| entries.len() > milestones));
     let unknown = dev.run(&["job", "events", "never"]);
     assert_eq!(unknown.status.code(), Some(1));
     assert!(stderr(&unknown).contains("T7301 events-unknown: "), "{}", stderr(&unknown));

@@ -68,14 +68,20 @@ def _fused(node, inputs):
 
 def _chains(node, _inputs):
     """One chain after the other, so that there is the memory of one at a time."""
-    partials = []
+    partials, size = [], 0
     for steps in node.operator["chains"]:
-        partials += several.apart(_stepped(steps, [], b""))
+        made = several.apart(_stepped(steps, [], b""))
+        size += sum(array.nbytes for one in made for array in one.arrays)
+        if size > _BYTES_MOST:
+            raise MemoryError(f"partial results of {size} bytes; this machine has {_BYTES_MOST}")
+        partials += made
     return several.together(partials)
 
 
 def _stepped(steps, inputs, data):
     """One operator after the other: each has what the one before has made, as it would have come from a store."""
+    if not steps:
+        raise ValueError("a chain has no steps")
     for place, step in enumerate(steps):
         if place and type(value) is np.ndarray and not value.flags.c_contiguous:
             # Sums of fractions depend on the order of elements in memory.

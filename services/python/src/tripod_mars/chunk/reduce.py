@@ -52,7 +52,12 @@ def reduce_tree(node, inputs):
     apart = [several.apart(partial) for partial in inputs]
     merged = [apart[place][part] for place, part in operator["leaves"]]
     for group in operator["groups"]:
+        if any(merged[place] is None for place in group):
+            raise ValueError(f"the group {group} merges again what was merged before")
         merged.append(_merged(function, [merged[place] for place in group]))
+        # Each is merged once, and need not stay.
+        for place in group:
+            merged[place] = None
     if operator["gives"] == "partial":
         return merged[-1]
     return _finished(operator["reduction"], merged[-1], node.dtype)

@@ -18,7 +18,7 @@ export function Cluster({ shown, find }: { shown: Shown; find: string }) {
       {troubles(cluster).map((text) => (
         <p class="banner bad">! {text}</p>
       ))}
-      <div class="wide">
+      <div class="wide" role="region" aria-label="Nodes" tabIndex={0}>
         <table>
           <caption>Nodes</caption>
           <thead>
