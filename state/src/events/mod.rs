@@ -5,7 +5,7 @@
 //! of an event is that of the log. So every node has the same ones, and they are there whoever led meanwhile. Writes and reads
 //! of keys make none. Nothing in apply depends on an event.
 //!
-//! A job has a [`Ring`] of two parts. *Milestones* are what explains an end: losses, failed barriers, errors. *Traffic* is
+//! A job has a ring of two parts. *Milestones* are what explains an end: losses, failed barriers, errors. *Traffic* is
 //! what a healthy job does all day, and never pushes a milestone out. What is alike within a second is one event with a set of
 //! tasks, so 10,000 registrations are a handful. Of a job that was deleted the last milestones stay for a while.
 //!
