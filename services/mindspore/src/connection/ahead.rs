@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncRead;
 use tokio::time::{Instant, sleep_until};
-use tripod_port::Stopping;
+use tripod_port::{Charge, Stopping};
 
 use super::ended::Ended;
 use super::incoming::{Incoming, Received};
@@ -20,8 +20,10 @@ use crate::wire::rpc0;
 const LEFT_TIME: Duration = Duration::from_secs(3);
 /// Messages that are read ahead; while so many wait it is not seen that their client has gone. A worker whose question is not
 /// answered asks again on the same connection after 10 s, which is 60 times in the ten minutes for which a message is held.
-/// As many again are for what has no answer to wait for. Their bytes are counted like all others.
+/// As many again are for what has no answer to wait for.
 const WAITING_MAX: usize = 128;
+/// The same in bytes, which are counted like all others: workers leave addresses and ids for each other.
+const WAITING_BYTES_MAX: u64 = 1 << 20;
 
 /// The frames of a connection, one after the other, some of which are here before their turn.
 pub(crate) struct Ahead<R> {
@@ -71,7 +73,7 @@ impl<R: AsyncRead + Unpin + Send> Ahead<R> {
             if let Some(gone) = self.gone {
                 return gone;
             }
-            if self.waiting.len() >= WAITING_MAX {
+            if self.is_full() {
                 return pending().await;
             }
             match self.incoming.next().await {
@@ -83,6 +85,12 @@ impl<R: AsyncRead + Unpin + Send> Ahead<R> {
                 Ok(None) | Err(_) => return pending().await,
             }
         }
+    }
+
+    fn is_full(&self) -> bool {
+        let bytes =
+            self.waiting.iter().map(|Received { _held: held, .. }| held.as_ref().map_or(0, Charge::bytes));
+        self.waiting.len() >= WAITING_MAX || bytes.sum::<u64>() >= WAITING_BYTES_MAX
     }
 
     fn has_left(&self) -> bool {
