@@ -24,6 +24,13 @@ impl State {
         self.sessions.remembers(stamp)
     }
 
+    /// Whether apply answers that stamp without executing its command: with a reply that it remembers, or because the reply
+    /// was forgotten or the session is gone.
+    #[must_use]
+    pub fn is_settled(&self, stamp: Stamp) -> bool {
+        self.sessions.is_settled(stamp)
+    }
+
     /// What to say to a heartbeat that arrives at `now_ms` (the leader's clock).
     #[must_use]
     pub fn heartbeat(

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use tokio::net::TcpListener;
 use tonic::Code;
 use tonic::transport::server::TcpIncoming;
-use tonic::transport::{Endpoint, Server};
+use tonic::transport::{Channel, Endpoint, Server};
 use tripod_client::wire::mindspore_client::MindsporeClient;
 use tripod_client::wire::mindspore_plan_request::Change;
 use tripod_client::wire::mindspore_scale_request::Change as Scale;
@@ -333,30 +333,68 @@ async fn a_change_whose_answer_is_lost_is_made_once_though_it_has_changed_the_ge
     assert_eq!(reason, "mindspore-nothing-to-abort");
 }
 
-#[tokio::test]
-async fn a_change_that_is_sent_again_with_its_stamp_is_not_held_against_the_generation_that_it_has_begun() {
-    let service = Service::ready().await;
-    let channel =
-        Endpoint::from_shared(format!("http://{}", service.endpoint)).expect("an address").connect_lazy();
-    let open = wire::OpenSessionRequest { wide: true };
-    let opened = SessionsClient::new(channel.clone()).open(open).await.expect("opened").into_inner();
-    let wire::OpenSessionResponse { session, session_high } = opened;
-    let planned = service.generation();
-    let scale = async |sequence| {
+/// A session of its own, whose stamps are sent again.
+struct Stamped {
+    channel: Channel,
+    session: wire::OpenSessionResponse,
+}
+
+impl Stamped {
+    async fn open(service: &Service) -> Self {
+        let endpoint = Endpoint::from_shared(format!("http://{}", service.endpoint)).expect("an address");
+        let channel = endpoint.connect_lazy();
+        let open = wire::OpenSessionRequest { wide: true };
+        let session = SessionsClient::new(channel.clone()).open(open).await.expect("opened").into_inner();
+        Self { channel, session }
+    }
+
+    /// One more server, if the cluster is of this generation; the generation that it begins, or the reason word.
+    async fn scale(&self, generation: u64, sequence: u64, acknowledged_below: u64) -> Result<u64, String> {
+        let wire::OpenSessionResponse { session, session_high } = self.session;
         let request = wire::MindsporeScaleRequest {
             job: "fl".into(),
             change: Some(Scale::AddServers(1)),
-            generation: Some(planned),
-            stamp: Some(wire::Stamp { session, session_high, sequence, acknowledged_below: 1 }),
+            generation: Some(generation),
+            stamp: Some(wire::Stamp { session, session_high, sequence, acknowledged_below }),
         };
-        MindsporeClient::new(channel.clone()).scale(request).await
-    };
-    for _ in 0..2 {
-        let begun = scale(1).await.expect("begun once").into_inner();
-        assert_eq!((begun.generation, service.generation()), (planned + 1, planned + 1));
+        match MindsporeClient::new(self.channel.clone()).scale(request).await {
+            Ok(begun) => Ok(begun.into_inner().generation),
+            Err(status) => {
+                let reason = status.metadata().get("tripod-reason").expect("a reason");
+                Err(reason.to_str().expect("a word").to_owned())
+            }
+        }
     }
-    let other = scale(2).await.expect_err("refused");
-    assert_eq!(other.metadata().get("tripod-reason").expect("a reason"), "mindspore-plan");
+
+    async fn close(&self) {
+        let wire::OpenSessionResponse { session, session_high } = self.session;
+        let close = wire::CloseSessionRequest { session, session_high };
+        SessionsClient::new(self.channel.clone()).close(close).await.expect("closed");
+    }
+}
+
+#[tokio::test]
+async fn a_change_that_is_sent_again_with_its_stamp_is_not_held_against_the_generation_that_it_has_begun() {
+    let service = Service::ready().await;
+    let (stamped, planned) = (Stamped::open(&service).await, service.generation());
+    for _ in 0..2 {
+        let begun = stamped.scale(planned, 1, 1).await.expect("begun once");
+        assert_eq!((begun, service.generation()), (planned + 1, planned + 1));
+    }
+    assert_eq!(stamped.scale(planned, 2, 1).await.expect_err("refused"), "mindspore-plan");
+}
+
+#[tokio::test]
+async fn a_change_whose_reply_is_not_remembered_any_more_is_told_that_and_not_that_its_plan_is_outdated() {
+    let service = Service::ready().await;
+    let (stamped, planned) = (Stamped::open(&service).await, service.generation());
+    let begun = stamped.scale(planned, 1, 1).await.expect("begun");
+    // The answer to the first one has come.
+    assert_eq!(stamped.scale(begun, 2, 2).await.expect_err("it scales"), "mindspore-not-ready");
+    assert_eq!(stamped.scale(planned, 1, 1).await.expect_err("forgotten"), "reply-forgotten");
+    stamped.close().await;
+    assert_eq!(stamped.scale(planned, 1, 1).await.expect_err("gone"), "session-expired");
+    assert_eq!(service.generation(), begun);
 }
 
 #[tokio::test]

@@ -223,6 +223,13 @@ impl Table {
         self.sessions.get(&stamp.session).is_some_and(|session| session.replies.contains_key(&stamp.sequence))
     }
 
+    /// Whether the command of that stamp will not be executed any more: it was, as far as is known, or its session is gone.
+    pub(crate) fn is_settled(&self, stamp: Stamp) -> bool {
+        self.sessions.get(&stamp.session).is_none_or(|session| {
+            stamp.sequence < session.floor || session.replies.contains_key(&stamp.sequence)
+        })
+    }
+
     pub(crate) fn owned(&self) -> impl Iterator<Item = (&SessionId, &Owned)> {
         self.owned.iter()
     }

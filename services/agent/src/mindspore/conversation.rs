@@ -8,11 +8,12 @@ use tripod_mindspore_wire::{Opening, ps, rpc0};
 use tripod_port::{Accepted, Account, Bytestream, CallerConnection, Stopping};
 
 use super::Relay;
+use super::ahead::{self, Ahead};
 use super::ended::Ended;
 use super::incoming::Incoming;
 use super::passed::Passed;
 use super::way::Way;
-use crate::calls::{Kind, Repeat};
+use crate::calls::Kind;
 
 /// How long a client may take over an answer.
 const ANSWER_TIME: Duration = Duration::from_secs(30);
@@ -35,7 +36,7 @@ async fn converse(relay: Relay, accepted: Accepted, stopping: Stopping) -> Resul
     let (reader, writer) = tokio::io::split(stream);
     let mut incoming = Incoming::new(reader, account.clone(), deadlines, stopping.clone());
     let Some(opening) = incoming.opening().await? else { return Ok(()) };
-    let mut conversation = Conversation { relay, incoming, outgoing: Outgoing { writer, account }, stopping };
+    let conversation = Conversation { relay, incoming, outgoing: Outgoing { writer, account }, stopping };
     match opening {
         Opening::Rpc0 | Opening::Unknown => conversation.pass_on::<rpc0::Frame>().await,
         Opening::PsCore => conversation.pass_on::<ps::Parts>().await,
@@ -52,25 +53,28 @@ struct Conversation<R> {
 }
 
 impl<R: AsyncRead + Unpin + Send> Conversation<R> {
-    async fn pass_on<F: Passed>(&mut self) -> Result<(), Ended> {
+    async fn pass_on<F: Passed>(self) -> Result<(), Ended> {
+        let Self { relay, incoming, mut outgoing, stopping } = self;
         let caller = CallerConnection::current().unwrap_or_default();
-        if !is_job_settled(&self.relay, &self.stopping).await? {
+        if !is_job_settled(&relay, &stopping).await? {
             return Ok(());
         }
-        let mut way = Way::new(self.relay.clone(), self.outgoing.account.clone());
-        while let Some(asked) = self.incoming.next::<F>().await? {
-            let _counted = self.relay.meters.call(Kind::Other);
-            // What changes something is finished for a client that has gone, as a node would that has it already; what it only
-            // wanted to know is not.
-            let is_look = asked.inner.repeat()? == Repeat::Free;
+        let mut way = Way::new(relay.clone(), outgoing.account.clone());
+        let mut incoming = Ahead::<R, F>::new(incoming, stopping.clone());
+        while let Some(asked) = incoming.next().await? {
+            let _counted = relay.meters.call(Kind::Other);
+            let patience = ahead::patience(&asked.inner)?;
             let answer = tokio::select! {
                 biased;
                 answer = way.answer(&asked.inner, caller) => answer?,
-                () = self.stopping.overdue() => return Err(Ended::Overdue),
-                () = self.incoming.gone(), if is_look => return Ok(()),
+                () = stopping.overdue() => return Err(Ended::Overdue),
+                () = incoming.left(patience) => None,
             };
             if let Some(answer) = answer {
-                self.outgoing.send(&answer.inner.bytes()).await?;
+                match outgoing.send(&answer.inner.bytes()).await {
+                    Err(Ended::Lost(_)) if incoming.is_gone() => {}
+                    sent => sent?,
+                }
             }
         }
         Ok(())

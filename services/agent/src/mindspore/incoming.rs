@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use bytes::{BufMut as _, BytesMut};
-use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader};
+use tokio::io::{AsyncRead, AsyncReadExt as _, BufReader};
 use tripod_mindspore_wire::{Frame, OPENING_BYTES, Opening};
 use tripod_port::{Account, Charge, Deadlines, Short, Stopping, Timeouts};
 
@@ -62,6 +62,7 @@ impl<R: AsyncRead + Unpin + Send> Incoming<R> {
     }
 
     /// The next frame. `None`: the client ends between two, or the agent stops before it has come.
+    /// If this is dropped, what has come of a frame is there for the next call.
     pub(super) async fn next<F: Frame>(&mut self) -> Result<Option<Held<F>>, Ended> {
         if !self.begun().await? {
             return Ok(None);
@@ -80,14 +81,6 @@ impl<R: AsyncRead + Unpin + Send> Incoming<R> {
             biased;
             () = stopping.begun() => Ok(None),
             frame = deadlines.whole(async { Ok(frame.await) }) => frame?.map(Some),
-        }
-    }
-
-    /// Resolves when the client has ended its connection and said nothing more before. Nothing is lost if this is dropped.
-    pub(super) async fn gone(&mut self) {
-        let is_over = self.reader.fill_buf().await.map_or(true, <[u8]>::is_empty);
-        if !is_over {
-            std::future::pending::<()>().await;
         }
     }
 

@@ -14,6 +14,9 @@ pub(super) trait Passed: Frame + Send + Sync {
     /// A node could not read it.
     fn repeat(&self) -> Result<Repeat, Broken>;
 
+    /// Whether it is to change an entry that nodes leave for each other.
+    fn changes_entry(&self) -> bool;
+
     /// Its bytes on the way to a node.
     ///
     /// # Errors
@@ -35,6 +38,10 @@ impl Passed for rpc0::Frame {
             Some(Name::Unregistration | Name::WriteMetadata | Name::DeleteMetadata) => Repeat::Stamped,
             _ => Repeat::Free,
         })
+    }
+
+    fn changes_entry(&self) -> bool {
+        matches!(Name::asked(&self.name), Some(Name::WriteMetadata | Name::DeleteMetadata))
     }
 
     fn attempt(&self, mark: Mark) -> Result<Bytes, Broken> {
@@ -66,6 +73,11 @@ impl Passed for ps::Parts {
         })
     }
 
+    /// There are none.
+    fn changes_entry(&self) -> bool {
+        false
+    }
+
     fn attempt(&self, mark: Mark) -> Result<Bytes, Broken> {
         Ok(self.marked(mark)?.encode())
     }
@@ -87,9 +99,9 @@ mod tests {
 
     #[test]
     fn what_changes_something_is_stamped_and_what_looks_is_free() {
-        let named = |name: &'static str| {
+        let frame = |name: &'static str| {
             let none = Bytes::new;
-            rpc0::Frame { name: name.into(), to: none(), from: none(), body: none() }.repeat()
+            rpc0::Frame { name: name.into(), to: none(), from: none(), body: none() }
         };
         for (name, repeat) in [
             ("0", Repeat::Recognised),
@@ -101,7 +113,8 @@ mod tests {
             ("9", Repeat::Free),
             ("a_user's", Repeat::Free),
         ] {
-            assert_eq!(named(name), Ok(repeat), "{name}");
+            assert_eq!(frame(name).repeat(), Ok(repeat), "{name}");
+            assert_eq!(frame(name).changes_entry(), ["6", "8"].contains(&name), "{name}");
         }
         // Field 1, a number below 128.
         let commanded = |command: u8| {

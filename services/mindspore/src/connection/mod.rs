@@ -3,7 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `incoming` | frames as they come, counted and within a time |
-//! | `ahead` | frames that come while the one before is answered, and whether their client has gone |
+//! | `ahead` | frames that come while the one before is answered, and what is given up of a client that has gone |
 //! | `outgoing` | answers as they go, likewise |
 //! | `held` | what is asked while nobody leads |
 //! | `ended` | why a connection ends |
@@ -16,7 +16,6 @@ pub(crate) mod held;
 mod incoming;
 mod outgoing;
 
-use std::io;
 use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -94,7 +93,7 @@ async fn converse(
 
 /// A connection of a dynamic cluster: its frames have no number by which answers could be told apart, so each is answered
 /// before the next has its turn. What a process wanted of an entry is given up a while after it has gone: another process in
-/// its place may have written there since.
+/// its place may have written there since. The rest of what it has said is done, in its order.
 async fn one_by_one(
     mut session: topology::Session,
     incoming: Incoming<impl AsyncRead + Unpin + Send>,
@@ -107,12 +106,13 @@ async fn one_by_one(
             biased;
             answer = session.answer(&asked.frame) => answer?,
             () = stopping.overdue() => return Err(Ended::Overdue),
-            () = incoming.left(), if topology::changes_entry(&asked.frame) => {
-                return Err(Ended::Lost(io::ErrorKind::ConnectionAborted.into()));
-            }
+            () = incoming.left(&asked.frame) => None,
         };
         if let Some(answer) = answer {
-            outgoing.send(&answer.encode()).await?;
+            match outgoing.send(&answer.encode()).await {
+                Err(Ended::Lost(_)) if incoming.is_gone() => {}
+                sent => sent?,
+            }
         }
     }
     Ok(())

@@ -92,11 +92,11 @@ fn has_dead(state: &State, scope: Scope) -> bool {
 
 /// A cluster of which all have finished who lived, some of whom count as dead since. Such a node may have been silent only for
 /// a moment, and then it waits to be told that all have finished.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct End {
     generation: u64,
-    /// How many they are.
-    dead: usize,
+    /// Who they are, in order: one more may be silent just when another one is heard again.
+    dead: Vec<Peer>,
 }
 
 /// The end of a job's cluster, if it has come and there are such nodes.
@@ -106,8 +106,10 @@ pub(super) fn end_of(state: &State, job: JobId) -> Option<End> {
     if view.dead == 0 || view.state != ClusterState::Exit {
         return None;
     }
-    let dead = dead(state, scope, |node| node.is_finished)?.len();
-    (dead > 0).then_some(End { generation: view.generation, dead })
+    // One that has not finished is told when it does.
+    let mut dead = dead(state, scope, |node| node.is_finished)?;
+    dead.sort_unstable();
+    (!dead.is_empty()).then_some(End { generation: view.generation, dead })
 }
 
 /// Those of the dead nodes.
@@ -137,9 +139,10 @@ fn look(led: &LeaderTerm, state: &State, time: &mut LogTime, ending: &mut Ending
         // One that finished before its cluster was ever complete has given up its place, and stays away.
         let forming = state.cluster(led.scope()).is_ok_and(|view| view.state == ClusterState::Starting);
         watched = dead(state, led.scope(), |node| !(forming && node.is_finished))?;
-    } else if end_of(state, led.job).is_some_and(|end| ending.is_recent(end)) {
-        // One that has not finished is told when it does.
-        watched = dead(state, led.scope(), |node| node.is_finished)?;
+    } else if let Some(end) = end_of(state, led.job)
+        && ending.is_recent(&end)
+    {
+        watched = end.dead;
     }
     kept.peers.extend(&watched);
     kept.silent.extend(watched);
@@ -228,14 +231,11 @@ impl Switching {
 struct Ending(Option<(End, Instant)>);
 
 impl Ending {
-    fn is_recent(&mut self, end: End) -> bool {
-        match self.0 {
-            Some((known, since)) if known == end => since.elapsed() < AFTER_END,
-            _ => {
-                self.0 = Some((end, Instant::now()));
-                true
-            }
+    fn is_recent(&mut self, end: &End) -> bool {
+        if self.0.as_ref().is_none_or(|(known, _)| known != end) {
+            self.0 = Some((end.clone(), Instant::now()));
         }
+        self.0.as_ref().is_some_and(|(_, since)| since.elapsed() < AFTER_END)
     }
 }
 
@@ -245,12 +245,19 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_end_is_recent_for_a_while_and_each_end_for_its_own() {
-        let (mut ending, first) = (Ending::default(), End { generation: 2, dead: 1 });
-        assert!(ending.is_recent(first));
+        let end = |generation, dead: &[u64]| End {
+            generation,
+            dead: dead.iter().map(|member| (Member(*member), Some(Incarnation(1)))).collect(),
+        };
+        let (mut ending, first) = (Ending::default(), end(2, &[1]));
+        assert!(ending.is_recent(&first));
         tokio::time::advance(AFTER_END).await;
-        assert!(!ending.is_recent(first));
-        assert!(ending.is_recent(End { dead: 2, ..first }), "one more was silent");
-        assert!(ending.is_recent(End { generation: 4, ..first }), "another cluster");
+        assert!(!ending.is_recent(&first));
+        assert!(ending.is_recent(&end(2, &[1, 2])), "one more was silent");
+        tokio::time::advance(AFTER_END).await;
+        assert!(!ending.is_recent(&end(2, &[1, 2])));
+        assert!(ending.is_recent(&end(2, &[1, 3])), "one was heard again, and another one was silent");
+        assert!(ending.is_recent(&end(4, &[1])), "another cluster");
     }
 
     #[tokio::test(start_paused = true)]

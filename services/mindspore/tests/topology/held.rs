@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::time::{Instant, sleep, timeout};
 use tripod_gateway::Mishap;
 use tripod_state::mindspore::topology::TopoState;
@@ -149,6 +150,52 @@ async fn what_a_process_that_has_gone_wanted_to_write_is_not_written_behind_its_
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_waits_behind_a_question_of_a_process_that_has_gone_is_not_written_either() {
+    let cluster = Cluster::of(1).await;
+    let mut one = cluster.connect();
+    cluster.backend.depose();
+    one.ask_for("b").await;
+    one.write("a", "1").await;
+    drop(one);
+    sleep(Duration::from_secs(5)).await;
+    cluster.backend.elect();
+    sleep(LONG).await;
+    assert_eq!(cluster.connect().read("a").await.1, "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn however_often_a_process_asks_again_it_is_seen_that_it_has_gone() {
+    let cluster = Cluster::of(1).await;
+    let mut one = cluster.connect();
+    cluster.backend.depose();
+    one.write("a", "1").await;
+    for _ in 0..17 {
+        one.ask_for("b").await;
+    }
+    one.write("c", "1").await;
+    drop(one);
+    sleep(Duration::from_secs(5)).await;
+    cluster.backend.elect();
+    sleep(LONG).await;
+    let mut other = cluster.connect();
+    assert_eq!((other.read("a").await.1, other.read("c").await.1), (Bytes::new(), Bytes::new()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_is_slow_over_its_next_message_has_not_gone() {
+    let cluster = Cluster::of(1).await;
+    let mut one = cluster.connect();
+    cluster.backend.depose();
+    one.write("a", "1").await;
+    one.send(b"RPC0").await;
+    // Longer than the rest of a message may take, and a while more.
+    sleep(Duration::from_secs(50)).await;
+    cluster.backend.elect();
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(cluster.connect().read("a").await.1, "1");
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_a_process_has_written_just_before_it_ends_is_there() {
     let cluster = Cluster::of(1).await;
     let (mut one, mut other) = (cluster.connect(), cluster.connect());
@@ -171,6 +218,39 @@ async fn a_node_that_has_left_and_gone_while_nobody_led_has_left() {
     let mut one = cluster.connect();
     assert!(one.register(&of_2_0("0")).await.success);
     cluster.backend.depose();
+    assert!(timeout(Duration::from_secs(1), one.unregister("0")).await.is_err(), "it waits");
+    drop(one);
+    sleep(Duration::from_secs(10)).await;
+    cluster.backend.elect();
+    sleep(Duration::from_secs(5)).await;
+    assert_eq!(cluster.view().state, TopoState::Finished);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_has_left_behind_an_entry_that_was_given_up() {
+    let cluster = Cluster::of(1).await;
+    let mut one = cluster.connect();
+    assert!(one.register(&of_2_0("0")).await.success);
+    cluster.backend.depose();
+    one.write("a", "1").await;
+    assert!(timeout(Duration::from_secs(1), one.unregister("0")).await.is_err(), "it waits");
+    drop(one);
+    sleep(Duration::from_secs(10)).await;
+    cluster.backend.elect();
+    sleep(Duration::from_secs(5)).await;
+    assert_eq!(cluster.view().state, TopoState::Finished);
+    assert_eq!(cluster.connect().read("a").await.1, "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_has_left_behind_questions_whose_answers_nobody_takes() {
+    let cluster = Cluster::of(1).await;
+    let mut one = cluster.connect();
+    assert!(one.register(&of_2_0("0")).await.success);
+    cluster.backend.depose();
+    for _ in 0..5 {
+        one.ask_for("b").await;
+    }
     assert!(timeout(Duration::from_secs(1), one.unregister("0")).await.is_err(), "it waits");
     drop(one);
     sleep(Duration::from_secs(10)).await;

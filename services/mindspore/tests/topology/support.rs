@@ -167,6 +167,12 @@ impl Client {
         self.metadata("7", name).await
     }
 
+    /// [`Self::read`], without waiting for the answer.
+    pub(crate) async fn ask_for(&mut self, name: &str) {
+        let message = pb::MetadataMessage { name: name.into(), value: Bytes::new() };
+        self.say("7", message.encode_to_vec()).await;
+    }
+
     pub(crate) async fn delete(&mut self, name: &str) -> String {
         let (told, value) = self.metadata("8", name).await;
         assert_eq!(value, "");

@@ -77,7 +77,8 @@ impl Service {
     }
 
     /// Has a change made, once if it is stamped. Whether it is meant for another generation apply sees. It is looked at before,
-    /// too, for where the level has no command that says so; but not of one that was made already, which is what changed it.
+    /// too, for where the level has no command that says so; but not of one that may have been made already, which is what changed
+    /// it: apply has the reply, or knows that it is lost.
     async fn write(&self, write: Write) -> Result<Answer, Status> {
         let Write { job, stamp, generation, request } = write;
         let stamp = stamp.map(decode::stamp).transpose()?;
@@ -88,7 +89,7 @@ impl Service {
                 Some(generation) => mindspore::Command::Planned { scope, generation, request },
                 None => mindspore::Command::Cluster { scope, request },
             });
-            let is_settled = stamp.is_some_and(|stamp| state.remembers(stamp));
+            let is_settled = stamp.is_some_and(|stamp| state.is_settled(stamp));
             let other = generation.filter(|planned| *planned != current && !is_settled);
             Ok((command, other.map(|planned| Refusal::Outdated { planned, current })))
         };

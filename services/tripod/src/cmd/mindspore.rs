@@ -77,7 +77,8 @@ pub(crate) enum MindsporeCommand {
     Scale(ScaleArgs),
     /// Take back that the cluster scales out, while new servers are waited for
     Abort {
-        /// Refuse unless the cluster is of this generation, as the scaling that is meant has begun it
+        /// Refuse unless the cluster is of this generation, as the scaling that is meant has begun it; a node of a build
+        /// without feature level 11 ignores this
         #[arg(long, value_name = "N")]
         generation: Option<u64>,
         #[command(flatten)]
@@ -151,7 +152,8 @@ pub(crate) struct SwitchArgs {
     /// The parameters of a new instance, which are JSON: a file; `-`: standard input
     #[arg(long, value_name = "FILE")]
     body: Option<PathBuf>,
-    /// Refuse unless the cluster is of this generation, as `state` has shown it
+    /// Refuse unless the cluster is of this generation, as `state` has shown it; a node of a build without feature level 11
+    /// ignores this
     #[arg(long, value_name = "N")]
     generation: Option<u64>,
     #[command(flatten)]

@@ -68,7 +68,12 @@ impl Client {
     }
 
     pub(super) async fn unregister(&mut self, node: &str) -> (Bytes, Bytes) {
-        self.ask("1", pb::UnregistrationMessage { node_id: node.into() }.encode_to_vec()).await
+        self.ask("1", unregistration(node)).await
+    }
+
+    /// [`Self::unregister`], without waiting for the answer.
+    pub(super) async fn leave(&mut self, node: &str) {
+        self.say("1", unregistration(node)).await;
     }
 
     pub(super) async fn beat(&mut self, node: &str) -> (Bytes, Bytes) {
@@ -86,6 +91,10 @@ impl Client {
     pub(super) async fn delete(&mut self, name: &str) -> (Bytes, Bytes) {
         self.ask("8", entry(name, "")).await
     }
+}
+
+fn unregistration(node: &str) -> Vec<u8> {
+    pb::UnregistrationMessage { node_id: node.into() }.encode_to_vec()
 }
 
 fn entry(name: &str, value: &str) -> Vec<u8> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use parking_lot::Mutex;
-use tokio::io::{AsyncWriteExt as _, DuplexStream};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tripod_agent::AgentConfig;
@@ -195,7 +195,12 @@ async fn carry(mut agent: DuplexStream, node: u16, script: Script) {
             Some(Fault::Told(word)) => rpc0::Frame::of_word(word),
             None | Some(Fault::AnswerLost | Fault::AnswerCut) => {
                 port.write_all(&frame.encode()).await.expect("the node listens");
-                let Some(answer) = next::<rpc0::Frame>(&mut port, &mut answered).await else { return };
+                let answer = tokio::select! {
+                    biased;
+                    answer = next::<rpc0::Frame>(&mut port, &mut answered) => answer,
+                    () = left(&mut agent, &mut asked) => return,
+                };
+                let Some(answer) = answer else { return };
                 answer
             }
         };
@@ -210,4 +215,9 @@ async fn carry(mut agent: DuplexStream, node: u16, script: Script) {
             _ => agent.write_all(&bytes).await.expect("the agent listens"),
         }
     }
+}
+
+/// Resolves when an agent ends a connection. It says nothing there before it has its answer.
+async fn left(agent: &mut DuplexStream, asked: &mut BytesMut) {
+    while agent.read_buf(asked).await.unwrap_or(0) > 0 {}
 }

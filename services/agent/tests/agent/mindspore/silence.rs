@@ -54,7 +54,7 @@ async fn a_job_that_the_node_does_not_serve_yet_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_client_has_written_before_it_went_is_finished_and_what_it_asked_is_not() {
+async fn what_a_client_has_written_just_before_it_went_is_finished_and_what_it_asked_is_not() {
     let setting = Setting::new(Script::default()).await;
     setting.nodes.tell_port(1, false);
     let (mut writer, mut reader) = (setting.connect(), setting.connect());
@@ -69,6 +69,50 @@ async fn what_a_client_has_written_before_it_went_is_finished_and_what_it_asked_
     until("it is written", || setting.nodes.entry("a").is_some_and(|value| value == "1")).await;
     until("nobody is left", || setting.served.status().clients == 0).await;
     assert_eq!(setting.served.status().held_bytes, 0);
+    setting.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_client_that_has_gone_wanted_to_write_is_not_written_behind_its_successor() {
+    let setting = Setting::new(Script::default()).await;
+    let (mut one, mut other) = (setting.connect(), setting.connect());
+    for client in [&mut one, &mut other] {
+        client.write("c", "1").await;
+        assert_eq!(client.read("c").await.0, "10");
+    }
+    setting.nodes.backend.depose();
+    one.write("a", "1").await;
+    one.write("b", "1").await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    drop(one);
+    other.write("a", "2").await;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(setting.served.status().clients, 1, "who has gone has nothing left to be done");
+    setting.nodes.backend.elect();
+    until("the other's is written", || setting.nodes.entry("a").is_some_and(|value| value == "2")).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(setting.nodes.entry("a").as_deref(), Some(&b"2"[..]));
+    assert_eq!(setting.nodes.entry("b"), None, "it waited behind the first one");
+    setting.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_has_left_and_gone_while_nobody_led_has_left_behind_what_it_wanted_to_write() {
+    let setting = Setting::new(Script::default()).await;
+    let (mut first, mut second) = (setting.connect(), setting.connect());
+    first.register("0").await;
+    second.register("1").await;
+    setting.nodes.backend.depose();
+    first.write("a", "1").await;
+    first.leave("0").await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    drop(first);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    setting.nodes.backend.elect();
+    let nodes = &setting.nodes;
+    let members = || nodes.backend.state().topology_nodes(nodes.scope).expect("the job is there");
+    until("it has left", || members().len() == 1).await;
+    assert_eq!(setting.nodes.entry("a"), None);
     setting.end().await;
 }
 
