@@ -82,22 +82,27 @@ impl Service {
         self.front.command(request, decode::increment, |answer| encode::incremented(asked, answer)).await
     }
 
-    pub(crate) async fn arrive(&self, request: Request<pb::BarrierRequest>) -> Outcome<pb::BarrierResponse> {
-        self.front.command(request, decode::barrier, encode::passed).await
+    // Calls that wait in crowds are those of the front itself: a future around its future would have the request once more.
+
+    pub(crate) fn arrive(
+        &self,
+        request: Request<pb::BarrierRequest>,
+    ) -> impl Future<Output = Outcome<pb::BarrierResponse>> {
+        self.front.command(request, decode::barrier, encode::passed)
     }
 
-    pub(crate) async fn register(
+    pub(crate) fn register(
         &self,
         request: Request<pb::RegisterTaskRequest>,
-    ) -> Outcome<pb::RegisterTaskResponse> {
-        self.front.register(request, decode::register, encode::registered).await
+    ) -> impl Future<Output = Outcome<pb::RegisterTaskResponse>> {
+        self.front.register(request, decode::register, encode::registered)
     }
 
-    pub(crate) async fn leave(
+    pub(crate) fn leave(
         &self,
         request: Request<pb::ShutdownTaskRequest>,
-    ) -> Outcome<pb::ShutdownTaskResponse> {
-        self.front.command(request, decode::shutdown, answer::done).await
+    ) -> impl Future<Output = Outcome<pb::ShutdownTaskResponse>> {
+        self.front.command(request, decode::shutdown, answer::done::<pb::ShutdownTaskResponse>)
     }
 
     pub(crate) async fn poll(
