@@ -117,11 +117,9 @@ pub(super) const ROWS: &[Mutant] = &[
         file: "services/gateway/src/submit.rs",
         original: &[
             "let mut turn = hold.turn_to_change(&self.turns, || command_bytes(&envelope.command)).await?;",
-            "let applied = self.send(&envelope, &mut hold, Some(&mut turn), envelope.stamp.is_some()).await?;",
+            "let sending = self.send(&envelope, &mut hold, Some(&mut turn), envelope.stamp.is_some());",
         ],
-        replacement: &[
-            "let applied = self.send(&envelope, &mut hold, None, envelope.stamp.is_some()).await?;",
-        ],
+        replacement: &["let sending = self.send(&envelope, &mut hold, None, envelope.stamp.is_some());"],
         tests: GATEWAY,
     },
     Mutant {
