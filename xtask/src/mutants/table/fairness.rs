@@ -134,7 +134,7 @@ pub(super) const ROWS: &[Mutant] = &[
         name: "woken-ops-by-themselves",
         promise: "What an op proposes whose turn has come does not overtake what was gathered as its frame began.",
         file: "services/port/src/calls/serving.rs",
-        original: &["gather.around(&mut || ops.poll_woken(|tag, told| tell(outbox, tag, told)));"],
+        original: &["gather.around(0, &mut || ops.poll_woken(|tag, told| tell(outbox, tag, told)));"],
         replacement: &["let _ = gather;", "ops.poll_woken(|tag, told| tell(outbox, tag, told));"],
         tests: "-p tripod-port --lib calls::",
     },
