@@ -3,9 +3,9 @@
 //! Whoever polls many calls in a row, such as the ops of one frame, does so within [`gathered`]. What this thread proposes
 //! until the scope ends reaches the engine in one message, in its order: a message for each costs the engine more than
 //! what it does for the entry. Scopes reach the engine in the order in which they end. The first proposal of a scope goes
-//! its own way, as it would outside, if nothing waits that was gathered before: one alone must not wait for a task. If there are
-//! several, as far as is known, it goes with the others: alone it would be appended, flushed and sent to followers before them,
-//! and all of them would wait for that.
+//! its own way, as it would outside, if nothing waits that was gathered before: one alone must not wait for a task. If there
+//! are several, as far as is known, it goes with the others: alone it would be appended, flushed and sent to followers before
+//! them, and all of them would wait for that.
 
 use std::cell::RefCell;
 use std::sync::Arc;
