@@ -3,7 +3,9 @@
 //! Whoever polls many calls in a row, such as the ops of one frame, does so within [`gathered`]. What this thread proposes
 //! until the scope ends reaches the engine in one message, in its order: a message for each costs the engine more than
 //! what it does for the entry. Scopes reach the engine in the order in which they end. The first proposal of a scope goes
-//! its own way, as it would outside, if nothing waits that was gathered before: one alone must not wait for a task.
+//! its own way, as it would outside, if nothing waits that was gathered before: one alone must not wait for a task. If there
+//! are several, as far as is known, it goes with the others: alone it would be appended, flushed and sent to followers before
+//! them, and all of them would wait for that.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -28,10 +30,9 @@ thread_local! {
 }
 
 /// What has begun in a scope.
-#[derive(Default)]
 struct Scope {
-    /// Whether a proposal has been made.
-    has_begun: bool,
+    /// Whether the next proposal goes with others: one has been made, or there are several.
+    goes_together: bool,
     gathered: Option<(Gatherer, Message)>,
 }
 
@@ -51,10 +52,11 @@ pub(super) struct Gatherer {
 }
 
 /// Runs `begin`. What it proposes is appended together, in its order. Within a scope of this thread that is the outer one's.
-pub fn gathered(begin: &mut dyn FnMut()) {
+/// `proposals`: how many there are at least, as far as is known.
+pub fn gathered(proposals: usize, begin: &mut dyn FnMut()) {
     let is_outer = SCOPE.with_borrow_mut(|scope| {
         let is_outer = scope.is_none();
-        scope.get_or_insert_default();
+        scope.get_or_insert_with(|| Scope { goes_together: proposals > 1, gathered: None });
         is_outer
     });
     let _end = is_outer.then_some(ScopeEnd);
@@ -112,8 +114,8 @@ impl Gatherer {
     pub(super) fn take(&self, payload: &Bytes) -> Option<oneshot::Receiver<Outcome>> {
         SCOPE.with_borrow_mut(|scope| {
             let scope = scope.as_mut()?;
-            let is_first = !std::mem::replace(&mut scope.has_begun, true);
-            if is_first && self.waiting.load(Ordering::Acquire) == 0 {
+            let goes_together = std::mem::replace(&mut scope.goes_together, true);
+            if !goes_together && self.waiting.load(Ordering::Acquire) == 0 {
                 return None;
             }
             let (gatherer, message) =
@@ -151,5 +153,28 @@ impl Gatherer {
         for answer in message.answers {
             let _ = answer.send(Err(error.clone()));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Which of three proposals of a scope of which so much is known go together.
+    fn together(proposals: usize) -> Vec<bool> {
+        let (messages, _engine) = mpsc::channel(MESSAGES_MAX);
+        let gatherer = Gatherer { messages, waiting: Arc::default() };
+        let mut together = Vec::new();
+        gathered(proposals, &mut || {
+            together = (0..3).map(|_| gatherer.take(&Bytes::new()).is_some()).collect();
+        });
+        together
+    }
+
+    #[test]
+    fn one_alone_goes_its_own_way_and_the_first_of_several_with_the_others() {
+        assert_eq!(together(3), [true, true, true]);
+        assert_eq!(together(1), [false, true, true]);
+        assert_eq!(together(0), [false, true, true], "nobody knows how many there are");
     }
 }

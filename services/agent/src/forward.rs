@@ -23,8 +23,8 @@ const RELEASE_LIMIT: Duration = Duration::from_millis(500);
 pub(crate) struct Forwarder {
     upstream: Upstream,
     sessions: Arc<Sessions>,
-    /// What every call says besides what its client says.
-    ours: HeaderMap,
+    /// What every call says besides what its client says. Each call has a clone of its forwarder.
+    ours: Arc<HeaderMap>,
 }
 
 /// Why the attempts with one stamp brought no answer.
@@ -57,7 +57,7 @@ impl Forwarder {
         if poll == Poll::Hold {
             ours.insert(HeaderName::from_static(metadata::LASTING), HeaderValue::from_static("1"));
         }
-        Self { upstream, sessions, ours }
+        Self { upstream, sessions, ours: Arc::new(ours) }
     }
 
     /// Sends a call of this connection until the cluster has answered, and `answer_bytes` has room for the answer. Dropping the
@@ -87,7 +87,7 @@ impl Forwarder {
     /// error that there is. `None` if it does not do so in time.
     pub(crate) async fn release(&self, poll: &Message, answer_bytes: &AnswerBytes) -> Option<Reply> {
         let link = self.upstream.current()?;
-        let mut ours = self.ours.clone();
+        let mut ours = (*self.ours).clone();
         ours.remove(metadata::LASTING);
         let last = poll.for_the_last_time();
         let sent = link.send_by_itself(&last, &ours, None, answer_bytes);

@@ -161,7 +161,8 @@ impl Sessions {
         let permit = permit.expect("never closed");
         let stamp = match self.begin(pace) {
             Some(stamp) => stamp,
-            None => self.begin_in_another(pace).await?,
+            // Boxed, as it is seldom: every call that waits would be as large as this.
+            None => Box::pin(self.begin_in_another(pace)).await?,
         };
         Ok(Flight { sessions: Arc::clone(self), stamp, _permit: permit, _guest: guest })
     }

@@ -32,12 +32,12 @@ impl Caller {
 
     /// Replicates a command, marked if it was sent before, and waits for its outcome. The caller's own
     /// stamp makes it take effect once; without one, this node's.
-    pub(crate) async fn call(self, gateway: &Gateway, command: Command) -> Result<Reply, Outage> {
-        let command = self.marked(command);
-        match self.stamp {
-            None => gateway.call(command).await,
-            stamp => gateway.call_stamped(Envelope { stamp, command }).await,
-        }
+    pub(crate) fn call(
+        self,
+        gateway: &Gateway,
+        command: Command,
+    ) -> impl Future<Output = Result<Reply, Outage>> + Send {
+        gateway.call_as(self.stamp, self.marked(command))
     }
 
     /// [`Self::call`] without the waiting: what waits is answered with its ticket.

@@ -1,5 +1,5 @@
-//! The dialects past the router: calls that are made often, most of which are one small frame each way, are read and answered
-//! without what a service that is generated makes for every call.
+//! The dialects past the router: calls that are made often, and those of which each task of a gang has one that waits, are read
+//! and answered without what a service that is generated makes for every call. Most of them are one small frame each way.
 
 use std::sync::Arc;
 
@@ -61,6 +61,9 @@ direct!(DirectN, n::Service, of_n::SERVICE_NAME, server_n, {
     "/xla.coordination.CoordinationService/TryGetKeyValue" => try_get,
     "/xla.coordination.CoordinationService/IncrementKeyValue" => increment,
     "/xla.coordination.CoordinationService/Barrier" => arrive,
+    "/xla.coordination.CoordinationService/RegisterTask" => register,
+    "/xla.coordination.CoordinationService/ShutdownTask" => leave,
+    "/xla.coordination.CoordinationService/PollForError" => poll,
 });
 
 direct!(DirectT, t::Service, of_t::SERVICE_NAME, server_t, {
@@ -70,6 +73,9 @@ direct!(DirectT, t::Service, of_t::SERVICE_NAME, server_t, {
     "/tensorflow.CoordinationService/TryGetKeyValue" => try_get,
     "/tensorflow.CoordinationService/IncrementKeyValue" => increment,
     "/tensorflow.CoordinationService/Barrier" => arrive,
+    "/tensorflow.CoordinationService/RegisterTask" => register,
+    "/tensorflow.CoordinationService/ShutdownTask" => leave,
+    "/tensorflow.CoordinationService/PollForError" => poll,
 });
 
 direct!(DirectL, l::Service, of_l::SERVICE_NAME, server_l, {
@@ -81,8 +87,17 @@ direct!(DirectL, l::Service, of_l::SERVICE_NAME, server_l, {
 
 #[cfg(test)]
 mod tests {
+    use tonic::Request;
+    use tripod_gateway::{Gateway, JobBinding};
+    use tripod_proto::xla::coordination as pb;
+
     use super::*;
+    use crate::dialect::Dialect;
+    use crate::front::Front;
     use crate::manners::MANNERS;
+
+    /// What a call takes that waits for a gang, what it was asked apart.
+    const WAITING_BYTES_MAX: usize = 3 << 10;
 
     #[test]
     fn every_path_is_that_of_a_method_of_the_dialect() {
@@ -100,5 +115,19 @@ mod tests {
                 assert!(method.is_some_and(|method| !method.is_streaming), "{path}");
             }
         }
+    }
+
+    #[tokio::test]
+    async fn a_call_of_which_each_task_has_one_that_waits_takes_little() {
+        let (gateway, _backend) = Gateway::in_memory();
+        let front = Front::new(gateway, JobBinding::Named("default".to_owned()), Dialect::N);
+        let service = n::Service::new(front);
+        let bytes = [
+            size_of_val(&service.register(Request::new(pb::RegisterTaskRequest::default()))),
+            size_of_val(&service.arrive(Request::new(pb::BarrierRequest::default()))),
+            size_of_val(&service.leave(Request::new(pb::ShutdownTaskRequest::default()))),
+            size_of_val(&service.poll(Request::new(pb::PollForErrorRequest::default()))),
+        ];
+        assert!(bytes.iter().all(|bytes| *bytes <= WAITING_BYTES_MAX), "{bytes:?}");
     }
 }

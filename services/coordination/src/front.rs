@@ -86,7 +86,10 @@ impl Front {
     where
         M: Message,
     {
-        let (_, reply) = self.ask(&request, decode).await?;
+        let (caller, command) = self.understand(&request, decode).await?;
+        // A call may wait for hours, and needs its headers no more.
+        drop(request);
+        let reply = caller.call(&self.shared.gateway, command).await;
         self.answer(reply, encode)
     }
 
@@ -100,29 +103,32 @@ impl Front {
     where
         M: Message,
     {
-        let (life, reply) = self.ask(&request, decode).await?;
-        if let (Some(life), Ok(Ok(_))) = (life, &reply) {
-            life.heard(&request);
-            presence::follow(&self.shared.gateway, &request, life);
+        let (caller, command) = self.understand(&request, decode).await?;
+        // The connection of an agent is not the task's, and the agent tells of that.
+        let life = Life::of(&command).filter(|_| !caller.lasting);
+        // Only of who comes by itself something is asked of the request when all others have come, too.
+        let followed = life.map(|life| (life, request));
+        let reply = caller.call(&self.shared.gateway, command).await;
+        if let (Some((life, request)), Ok(Ok(_))) = (&followed, &reply) {
+            life.heard(request);
+            presence::follow(&self.shared.gateway, request, *life);
         }
         self.answer(reply, encode)
     }
 
-    /// Has the cluster execute what a request means. With the life that it begins, if it is the caller's own: the connection of
-    /// an agent is not the task's, and the agent tells of that.
-    async fn ask<M>(
+    /// Who makes a call, and what the cluster is to execute for it.
+    async fn understand<M>(
         &self,
         request: &Request<M>,
         decode: impl FnOnce(Caller, &M) -> Command + Send,
-    ) -> Result<(Option<Life>, Result<Reply, Outage>), Status>
+    ) -> Result<(Caller, Command), Status>
     where
         M: Message,
     {
         let caller = self.caller(request).await?;
         let command = decode(caller, request.get_ref());
         own_task::check(request.extensions(), own_task::sender(&command))?;
-        let life = Life::of(&command).filter(|_| !caller.lasting);
-        Ok((life, caller.call(&self.shared.gateway, command).await))
+        Ok((caller, command))
     }
 
     /// What an agent tells of the connection of a task that has registered so. Gives whether it is to tell it again.

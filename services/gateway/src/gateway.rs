@@ -1,6 +1,7 @@
 //! The facade that front ends call.
 
 mod figures;
+mod waiting;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,11 +11,11 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tripod_local::Connections;
 use tripod_port::{Budget, CallTally, CallerAddress, Contact, StreamTally};
-use tripod_raft::{Applied, Handle, Leadership, ProposeError, StateLimits};
+use tripod_raft::{Handle, Leadership, ProposeError, StateLimits};
 use tripod_state::ids::{DurationMs, Incarnation, JobId, LogIndex, TaskId, TimeMs};
 use tripod_state::task::FIRST_HEARTBEAT_MS;
 use tripod_state::token::Tokens;
-use tripod_state::{Answer, Command, Envelope, Fault, Reply, Scope, State, Ticket, Topic, task};
+use tripod_state::{Command, Envelope, Reply, Scope, State, Topic, task};
 
 use crate::ages::{self, HeartbeatAges};
 use crate::backend::{Admin, Replica, look};
@@ -27,7 +28,7 @@ use crate::job_names::JobNames;
 use crate::keeper::{Keeper, WhyLost};
 use crate::last_backup::LastBackup;
 use crate::memory::MemoryBackend;
-use crate::open_calls::{self, OpenCalls};
+use crate::open_calls::OpenCalls;
 use crate::opening::IdWidth;
 use crate::options::Options;
 use crate::outage::Outage;
@@ -179,7 +180,8 @@ impl Gateway {
         Ok(self.submitter.submit_within(command, hold).await?.reply)
     }
 
-    /// Opens a session for a client at this address, and gives [`Answer::Session`]. Holds while there is no leader.
+    /// Opens a session for a client at this address, and gives [`Answer::Session`](tripod_state::Answer::Session). Holds
+    /// while there is no leader.
     ///
     /// # Errors
     /// [`Outage`].
@@ -194,63 +196,6 @@ impl Gateway {
     /// [`Outage`].
     pub async fn submit_stamped(&self, envelope: Envelope) -> Result<Reply, Outage> {
         Ok(self.submitter.submit_stamped(envelope).await?.reply)
-    }
-
-    /// [`Self::submit`], and if the reply is a ticket, waits for its outcome. Dropping the future
-    /// drops the wait, never the arrival.
-    ///
-    /// # Errors
-    /// [`Outage`].
-    pub async fn call(&self, command: Command) -> Result<Reply, Outage> {
-        let who = (open_calls::asker(&command), open_calls::meeting(&command));
-        self.outcome(self.submitter.submit(command).await?, who).await
-    }
-
-    /// [`Self::submit_stamped`], and if the reply is a ticket, waits for its outcome as [`Self::call`]
-    /// does. Every attempt with the same stamp waits for the same outcome, on any node.
-    ///
-    /// # Errors
-    /// [`Outage`].
-    pub async fn call_stamped(&self, envelope: Envelope) -> Result<Reply, Outage> {
-        let who = (open_calls::asker(&envelope.command), open_calls::meeting(&envelope.command));
-        self.outcome(self.submitter.submit_stamped(envelope).await?, who).await
-    }
-
-    /// `meeting`: the ticket of the command if it waited.
-    async fn outcome(
-        &self,
-        Applied { index, reply }: Applied,
-        (asker, meeting): (Option<TaskId>, Option<Ticket>),
-    ) -> Result<Reply, Outage> {
-        let Ok(Answer::Waiting(ticket)) = reply else {
-            // Whoever comes last gets no ticket, and has met the others nevertheless.
-            if let (Ok(_), Some(ticket)) = (&reply, meeting) {
-                self.met(&ticket, asker);
-            }
-            return Ok(reply);
-        };
-        // The leader may have replied before this node has applied the command: until then its state
-        // knows nothing of the arrival.
-        self.backend.wait_applied(index).await.map_err(|_| Outage::Stopping)?;
-        self.resolve(&ticket, asker).await
-    }
-
-    /// Waits for a ticket that no command issued (a key, a change of tasks), from a linearizable
-    /// point on.
-    ///
-    /// # Errors
-    /// [`Outage`].
-    pub async fn wait(&self, ticket: Ticket) -> Result<Reply, Outage> {
-        self.wait_as(ticket, None).await
-    }
-
-    /// [`Self::wait`] of the task `asker`, where the ticket does not say whose it is: for people who look who waits.
-    ///
-    /// # Errors
-    /// [`Outage`].
-    pub async fn wait_as(&self, ticket: Ticket, asker: Option<TaskId>) -> Result<Reply, Outage> {
-        self.barrier().await?;
-        self.resolve(&ticket, asker).await
     }
 
     /// Looks at the state. Keep it short: apply waits.
@@ -496,46 +441,6 @@ impl Gateway {
                 Err(_) => ProposeError::NoLeader("the leader does not answer".into()),
             };
             hold.after(error).await?;
-        }
-    }
-
-    /// Waits for a ticket of whose beginning this node's state knows.
-    async fn resolve(&self, ticket: &Ticket, asker: Option<TaskId>) -> Result<Reply, Outage> {
-        if let Some(reply) = self.look(|state| state.resolve(ticket)) {
-            if reply.is_ok() && open_calls::is_meeting(ticket) {
-                self.met(ticket, asker);
-            }
-            return Ok(reply);
-        }
-        let _waiting = self.calls.enter()?;
-        // A caller names itself as it likes.
-        let tasks = self.look(|state| state.tasks_of(ticket.job()));
-        let asker = asker.filter(|task| u32::try_from(task.0).is_ok_and(|task| task < tasks));
-        let entered = self.open_calls.enter(ticket, asker);
-        let mut watch = self.hub.watch(ticket.topic());
-        loop {
-            if let Some(reply) = self.look(|state| state.resolve(ticket)) {
-                if let Some(entered) = entered {
-                    entered.answered(reply.is_ok());
-                }
-                // It may have been entered just after its job was deleted.
-                if matches!(reply, Err(Fault::JobUnknown { .. })) {
-                    self.open_calls.forget(ticket.job());
-                }
-                return Ok(reply);
-            }
-            watch.changed().await;
-        }
-    }
-
-    /// Remembers a call by which a task met others, and which has not waited.
-    fn met(&self, ticket: &Ticket, asker: Option<TaskId>) {
-        if let Some(entered) = self.open_calls.enter(ticket, asker) {
-            entered.answered(true);
-        }
-        // It may have been entered just after its job was deleted.
-        if self.look(|state| state.job_name(ticket.job()).is_none()) {
-            self.open_calls.forget(ticket.job());
         }
     }
 

@@ -57,7 +57,8 @@ impl Gateway {
     pub async fn known_job(&self, name: &str) -> Result<Option<JobId>, Outage> {
         match self.job_named_here(name) {
             Some(job) => Ok(Some(job)),
-            None => self.read(Consistency::Linearizable, |state| state.job_named(name)).await,
+            // Boxed, as it is seldom: every call looks for its job, and would be as large as this while it waits.
+            None => Box::pin(self.read(Consistency::Linearizable, |state| state.job_named(name))).await,
         }
     }
 
@@ -69,6 +70,11 @@ impl Gateway {
         if let Some(job) = self.job_named_here(name) {
             return Ok(Ok(job));
         }
+        Box::pin(self.created_job(name)).await
+    }
+
+    /// The job of this name that this node does not know yet, or the refusal that names it if nobody creates it soon.
+    async fn created_job(&self, name: &str) -> Result<Result<JobId, Fault>, Outage> {
         let mut jobs = self.watch(Topic::Jobs);
         if let Some(job) = self.known_job(name).await? {
             return Ok(Ok(job));

@@ -88,7 +88,7 @@ impl Submitter {
         let mut hold = Hold::new(self.backend.as_ref(), &self.calls, patience);
         if is_repeatable(&envelope.command) {
             let mut turn = hold.turn_to_change(&self.turns, || command_bytes(&envelope.command)).await?;
-            return self.send(&envelope, &mut hold, Some(&mut turn), true).await;
+            return Box::pin(self.send(&envelope, &mut hold, Some(&mut turn), true)).await;
         }
         loop {
             let session = self.session(hold.deadline()).await?;
@@ -97,7 +97,7 @@ impl Submitter {
             let mut turn = hold.turn_to_change(&self.turns, || command_bytes(&envelope.command)).await?;
             let flight = self.begin(&session, hold.deadline()).await?;
             envelope.stamp = Some(flight.stamp());
-            let applied = self.send(&envelope, &mut hold, Some(&mut turn), true).await?;
+            let applied = Box::pin(self.send(&envelope, &mut hold, Some(&mut turn), true)).await?;
             if !matches!(applied.reply, Err(Fault::SessionExpired)) {
                 return Ok(applied);
             }
@@ -138,7 +138,8 @@ impl Submitter {
         let envelope = Envelope { command: self.fit(envelope.command), ..envelope };
         let mut hold = self.hold();
         let mut turn = hold.turn_to_change(&self.turns, || command_bytes(&envelope.command)).await?;
-        let applied = self.send(&envelope, &mut hold, Some(&mut turn), envelope.stamp.is_some()).await?;
+        let sending = self.send(&envelope, &mut hold, Some(&mut turn), envelope.stamp.is_some());
+        let applied = Box::pin(sending).await?;
         match &applied.reply {
             Ok(answer) if !envelope.command.fits(answer) => {
                 Ok(Applied { reply: Err(Fault::StampReused), ..applied })
@@ -160,7 +161,8 @@ impl Submitter {
         Some(Applied { index: self.backend.applied_index(), reply: Err(fault) })
     }
 
-    /// Sends until there is a reply. What a client's call has to be sent with is `turn`.
+    /// Sends until there is a reply. What a client's call has to be sent with is `turn`. To be boxed: few calls are sent at a
+    /// time, and thousands may wait for their turn, which would all be as large as this.
     async fn send(
         &self,
         envelope: &Envelope,

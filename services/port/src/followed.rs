@@ -190,9 +190,9 @@ impl Followed {
             }
         };
         let own_patience =
-            given.filter(|_| is_dialect).map(|given| tokio::time::sleep(deadline::ours(given)));
+            given.filter(|_| is_dialect).map(|given| Box::pin(tokio::time::sleep(deadline::ours(given))));
         let answer = Around { answer, is_dialect, own_patience };
-        let patience = given.filter(|_| !is_dialect).map(tokio::time::sleep);
+        let patience = given.filter(|_| !is_dialect).map(|given| Box::pin(tokio::time::sleep(given)));
         Going { connection, answering: under_way.answered(stopping, answer, bytes, cut), patience, counted }
     }
 
@@ -248,6 +248,9 @@ impl hyper::service::Service<Request<Incoming>> for FollowedConnection {
     }
 }
 
+/// A time that is waited for. In a box, as calls that wait for hours have none, and one that has one has no other.
+type Patience = Pin<Box<Sleep>>;
+
 /// A call whose head has come.
 #[derive(Debug)]
 struct Begin {
@@ -274,8 +277,7 @@ pin_project! {
         #[pin]
         answering: Answering<Around>,
         // How long its caller waits, if nothing else looks after that.
-        #[pin]
-        patience: Option<Sleep>,
+        patience: Option<Patience>,
         counted: CountedCall,
     }
 }
@@ -309,8 +311,8 @@ impl Future for Going {
             this.counted.answered(answer.headers());
             return Poll::Ready(Ok(answer));
         }
-        let Some(patience) = this.patience.as_pin_mut() else { return Poll::Pending };
-        ready!(patience.poll(context));
+        let Some(patience) = this.patience else { return Poll::Pending };
+        ready!(patience.as_mut().poll(context));
         // As tonic does.
         Poll::Ready(Ok(this.answering.end_with(Status::cancelled(TIMEOUT_TEXT).into_http())))
     }
@@ -322,8 +324,7 @@ pin_project! {
         answer: DirectAnswer,
         is_dialect: bool,
         // Then it is ended with the code of such clients.
-        #[pin]
-        own_patience: Option<Sleep>,
+        own_patience: Option<Patience>,
     }
 }
 
@@ -343,8 +344,8 @@ impl Future for Around {
         if let Poll::Ready(answer) = Pin::new(this.answer).poll(context) {
             return Poll::Ready(if *this.is_dialect { overlong::mend(answer) } else { answer });
         }
-        let Some(patience) = this.own_patience.as_pin_mut() else { return Poll::Pending };
-        ready!(patience.poll(context));
+        let Some(patience) = this.own_patience else { return Poll::Pending };
+        ready!(patience.as_mut().poll(context));
         Poll::Ready(deadline::exceeded())
     }
 }

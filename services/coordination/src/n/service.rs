@@ -40,7 +40,7 @@ impl Service {
     }
 }
 
-// The calls that are made often, of which nothing is boxed here.
+// The calls that are made often, or of which all tasks of a job have one that waits; nothing of them is boxed here.
 impl Service {
     pub(crate) async fn beat(
         &self,
@@ -82,8 +82,34 @@ impl Service {
         self.front.command(request, decode::increment, |answer| encode::incremented(asked, answer)).await
     }
 
-    pub(crate) async fn arrive(&self, request: Request<pb::BarrierRequest>) -> Outcome<pb::BarrierResponse> {
-        self.front.command(request, decode::barrier, encode::passed).await
+    // Calls that wait in crowds are those of the front itself: a future around its future would have the request once more.
+
+    pub(crate) fn arrive(
+        &self,
+        request: Request<pb::BarrierRequest>,
+    ) -> impl Future<Output = Outcome<pb::BarrierResponse>> {
+        self.front.command(request, decode::barrier, encode::passed)
+    }
+
+    pub(crate) fn register(
+        &self,
+        request: Request<pb::RegisterTaskRequest>,
+    ) -> impl Future<Output = Outcome<pb::RegisterTaskResponse>> {
+        self.front.register(request, decode::register, encode::registered)
+    }
+
+    pub(crate) fn leave(
+        &self,
+        request: Request<pb::ShutdownTaskRequest>,
+    ) -> impl Future<Output = Outcome<pb::ShutdownTaskResponse>> {
+        self.front.command(request, decode::shutdown, answer::done::<pb::ShutdownTaskResponse>)
+    }
+
+    pub(crate) async fn poll(
+        &self,
+        request: Request<pb::PollForErrorRequest>,
+    ) -> Outcome<pb::PollForErrorResponse> {
+        Err(self.front.poll(request, decode::poll).await)
     }
 }
 
@@ -93,7 +119,7 @@ impl CoordinationService for Service {
         &self,
         request: Request<pb::RegisterTaskRequest>,
     ) -> Outcome<pb::RegisterTaskResponse> {
-        self.front.register(request, decode::register, encode::registered).await
+        self.register(request).await
     }
 
     async fn heartbeat(&self, request: Request<pb::HeartbeatRequest>) -> Outcome<pb::HeartbeatResponse> {
@@ -104,7 +130,7 @@ impl CoordinationService for Service {
         &self,
         request: Request<pb::ShutdownTaskRequest>,
     ) -> Outcome<pb::ShutdownTaskResponse> {
-        self.front.command(request, decode::shutdown, answer::done).await
+        self.leave(request).await
     }
 
     async fn watch_tasks(&self, request: Request<pb::WatchTasksRequest>) -> Outcome<pb::WatchTasksResponse> {
@@ -179,7 +205,7 @@ impl CoordinationService for Service {
         &self,
         request: Request<pb::PollForErrorRequest>,
     ) -> Outcome<pb::PollForErrorResponse> {
-        Err(self.front.poll(request, decode::poll).await)
+        self.poll(request).await
     }
 
     async fn report_error_to_service(

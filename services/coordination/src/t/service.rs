@@ -70,7 +70,7 @@ impl Service {
     }
 }
 
-// The calls that are made often, of which nothing is boxed here.
+// The calls that are made often, or of which all tasks of a job have one that waits; nothing of them is boxed here.
 impl Service {
     pub(crate) async fn beat(
         &self,
@@ -123,6 +123,30 @@ impl Service {
         let (front, request) = self.enter(request).await;
         front.command(request, decode::barrier, encode::passed).await
     }
+
+    pub(crate) async fn register(
+        &self,
+        request: Request<pb::RegisterTaskRequest>,
+    ) -> Outcome<pb::RegisterTaskResponse> {
+        let (front, request) = self.enter(request).await;
+        front.register(request, decode::register, encode::registered).await
+    }
+
+    pub(crate) async fn leave(
+        &self,
+        request: Request<pb::ShutdownTaskRequest>,
+    ) -> Outcome<pb::ShutdownTaskResponse> {
+        let (front, request) = self.enter(request).await;
+        front.command(request, decode::shutdown, answer::done).await
+    }
+
+    pub(crate) async fn poll(
+        &self,
+        request: Request<pb::PollForErrorRequest>,
+    ) -> Outcome<pb::PollForErrorResponse> {
+        let (front, request) = self.enter(request).await;
+        Err(front.poll(request, decode::poll).await)
+    }
 }
 
 #[async_trait]
@@ -131,8 +155,7 @@ impl CoordinationService for Service {
         &self,
         request: Request<pb::RegisterTaskRequest>,
     ) -> Outcome<pb::RegisterTaskResponse> {
-        let (front, request) = self.enter(request).await;
-        front.register(request, decode::register, encode::registered).await
+        self.register(request).await
     }
 
     async fn heartbeat(&self, request: Request<pb::HeartbeatRequest>) -> Outcome<pb::HeartbeatResponse> {
@@ -143,8 +166,7 @@ impl CoordinationService for Service {
         &self,
         request: Request<pb::ShutdownTaskRequest>,
     ) -> Outcome<pb::ShutdownTaskResponse> {
-        let (front, request) = self.enter(request).await;
-        front.command(request, decode::shutdown, answer::done).await
+        self.leave(request).await
     }
 
     async fn wait_for_all_tasks(
@@ -259,8 +281,7 @@ impl CoordinationService for Service {
         &self,
         request: Request<pb::PollForErrorRequest>,
     ) -> Outcome<pb::PollForErrorResponse> {
-        let (front, request) = self.enter(request).await;
-        Err(front.poll(request, decode::poll).await)
+        self.poll(request).await
     }
 
     async fn report_error_to_service(

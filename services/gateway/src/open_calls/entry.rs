@@ -33,6 +33,8 @@ impl TaskEntry {
     pub(super) fn begin(&mut self, number: u64, kind: CallKind, ticket: &Ticket, now: Instant) -> bool {
         let has_room = self.open.len() < OPEN_MAX;
         if has_room {
+            // Nearly every task has one at a time, and there are thousands of tasks.
+            self.open.reserve_exact(1);
             self.open.push(Call { number, kind, subject: subject(ticket), since: now, ended: None });
         }
         has_room
@@ -41,8 +43,12 @@ impl TaskEntry {
     pub(super) fn end(&mut self, number: u64, outcome: CallOutcome, now: Instant) {
         let Some(place) = self.open.iter().position(|call| call.number == number) else { return };
         let mut call = self.open.remove(place);
+        if self.open.is_empty() {
+            self.open = Vec::new();
+        }
         call.ended = Some((outcome, now));
         self.last.truncate(LAST_MAX - 1);
+        self.last.reserve_exact(1);
         self.last.push_front(call);
     }
 

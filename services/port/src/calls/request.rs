@@ -56,6 +56,11 @@ pub(super) fn of(op: wire::Op, path: &Path, hello: &Hello) -> Result<Request<Req
     Ok(request)
 }
 
+/// Whether an op bears a stamp, as whatever changes something does that its caller may send again.
+pub(super) fn is_stamped(op: &wire::Op) -> bool {
+    op.sequence > 0 || op.metadata.iter().any(|entry| entry.key == metadata::STAMP)
+}
+
 fn printable(text: String) -> Result<HeaderValue, Status> {
     HeaderValue::try_from(text).map_err(|_| refused::misused("a number is no header"))
 }

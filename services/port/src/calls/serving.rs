@@ -149,10 +149,11 @@ impl Serving {
         let begun = u32::try_from(begun).unwrap_or(u32::MAX);
         self.services.tally().note_frame_in(begun);
         self.outbox.spend(begun).map_err(refused::beyond_grant)?;
+        let stamped = ops.iter().filter(|op| request::is_stamped(op)).count();
         let gather = self.services.gather().clone();
         let mut ops = ops.into_iter();
         let mut outcome = Ok(());
-        gather.around(&mut || outcome = ops.by_ref().try_for_each(|op| self.take(op)));
+        gather.around(stamped, &mut || outcome = ops.by_ref().try_for_each(|op| self.take(op)));
         outcome
     }
 
@@ -233,7 +234,8 @@ impl Serving {
         }
         let gather = self.services.gather().clone();
         let Self { ops, outbox, .. } = self;
-        gather.around(&mut || ops.poll_woken(|tag, told| tell(outbox, tag, told)));
+        // Nobody knows which of them propose now.
+        gather.around(0, &mut || ops.poll_woken(|tag, told| tell(outbox, tag, told)));
     }
 
     /// Whether the client sends nothing any more, and all is answered.

@@ -156,6 +156,8 @@ struct Port {
     calls: ConnectionCalls,
     stop: Stop,
     gathered: Arc<Mutex<Vec<usize>>>,
+    /// How many ops of each frame bear a stamp, as the hook was told.
+    stamped: Arc<Mutex<Vec<usize>>>,
 }
 
 impl Port {
@@ -167,8 +169,10 @@ impl Port {
         let (stop, stopping) = Stop::new();
         let fake = Arc::<Fake>::default();
         let gathered = Arc::<Mutex<Vec<usize>>>::default();
-        let (noted, begun) = (Arc::clone(&gathered), Arc::clone(&fake));
-        let gather = Gather::new(move |begin| {
+        let stamped = Arc::<Mutex<Vec<usize>>>::default();
+        let (noted, told, begun) = (Arc::clone(&gathered), Arc::clone(&stamped), Arc::clone(&fake));
+        let gather = Gather::new(move |stamped, begin| {
+            told.lock().push(stamped);
             let before = begun.begun.lock().len();
             begun.is_gathering.store(true, Ordering::SeqCst);
             begin();
@@ -179,7 +183,7 @@ impl Port {
         let services = Followed::new(Routes::default(), direct, Manners::of(&[MANNERS]), &stopping);
         let account = Budget::new(limits).account();
         let calls = ConnectionCalls::from(CallerAddress::default(), account);
-        Self { services: services.gathering(gather), fake, calls, stop, gathered }
+        Self { services: services.gathering(gather), fake, calls, stop, gathered, stamped }
     }
 
     /// A stream that nothing was sent on.
@@ -331,6 +335,21 @@ async fn ops_begin_in_their_order_and_those_of_a_frame_together() {
         heard.push(text(&client.answer().await));
     }
     assert_eq!(heard, said);
+}
+
+#[tokio::test]
+async fn it_is_told_how_many_ops_of_a_frame_bear_a_stamp() {
+    let port = Port::new();
+    let mut client = port.open().await;
+    let stamp = wire::Metadata { key: metadata::STAMP.to_owned(), value: "8.1.1".to_owned() };
+    let by_itself = wire::Op { metadata: vec![stamp], ..op(2, SAY, "b") };
+    let by_the_hello = wire::Op { sequence: 1, ..op(3, SAY, "c") };
+    let cancel = wire::Op { tag: 9, ..Default::default() };
+    client.ops(vec![op(1, SAY, "a"), by_itself, by_the_hello, cancel]);
+    for _ in 0..3 {
+        client.answer().await;
+    }
+    assert_eq!(port.stamped.lock()[..2], [0, 2], "the first frame had no ops");
 }
 
 /// What they propose must not overtake what was gathered as they began.

@@ -117,11 +117,9 @@ pub(super) const ROWS: &[Mutant] = &[
         file: "services/gateway/src/submit.rs",
         original: &[
             "let mut turn = hold.turn_to_change(&self.turns, || command_bytes(&envelope.command)).await?;",
-            "let applied = self.send(&envelope, &mut hold, Some(&mut turn), envelope.stamp.is_some()).await?;",
+            "let sending = self.send(&envelope, &mut hold, Some(&mut turn), envelope.stamp.is_some());",
         ],
-        replacement: &[
-            "let applied = self.send(&envelope, &mut hold, None, envelope.stamp.is_some()).await?;",
-        ],
+        replacement: &["let sending = self.send(&envelope, &mut hold, None, envelope.stamp.is_some());"],
         tests: GATEWAY,
     },
     Mutant {
@@ -136,7 +134,7 @@ pub(super) const ROWS: &[Mutant] = &[
         name: "woken-ops-by-themselves",
         promise: "What an op proposes whose turn has come does not overtake what was gathered as its frame began.",
         file: "services/port/src/calls/serving.rs",
-        original: &["gather.around(&mut || ops.poll_woken(|tag, told| tell(outbox, tag, told)));"],
+        original: &["gather.around(0, &mut || ops.poll_woken(|tag, told| tell(outbox, tag, told)));"],
         replacement: &["let _ = gather;", "ops.poll_woken(|tag, told| tell(outbox, tag, told));"],
         tests: "-p tripod-port --lib calls::",
     },

@@ -61,7 +61,7 @@ pub(super) const ROWS: &[Mutant] = &[
     Mutant {
         name: "looks-before-it-listens",
         promise: "INV-16: a waiter listens before it looks, so a change right behind its look wakes it.",
-        file: "services/gateway/src/gateway.rs",
+        file: "services/gateway/src/gateway/waiting.rs",
         original: &[
             "loop {",
             "if let Some(reply) = self.look(|state| state.resolve(ticket)) {",
