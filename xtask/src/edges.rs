@@ -60,7 +60,7 @@ const FRONT_ENDS: &[FrontEnd] = &[
     FrontEnd { package: "tripod-mindspore", dev: &[] },
     FrontEnd { package: "tripod-native", dev: &["tripod-client", "tripod-identity"] },
     FrontEnd { package: "tripod-ray", dev: &[] },
-    FrontEnd { package: "tripod-web", dev: &[] },
+    FrontEnd { package: "tripod-web", dev: &["tripod-identity"] },
     FrontEnd { package: "tripod-xds", dev: &["tripod-coordination"] },
 ];
 
@@ -160,11 +160,13 @@ const OURS: &[Ours] = &[
         may: &[
             "tripod-backoff",
             "tripod-gate",
+            "tripod-identity",
             "tripod-local",
             "tripod-port",
             "tripod-proto",
             "tripod-raft",
             "tripod-state",
+            "tripod-token",
         ],
         dev: &[],
         because: "the gateway is the only way to raft for front ends",

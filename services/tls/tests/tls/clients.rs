@@ -181,6 +181,30 @@ async fn the_http_port_serves_who_has_no_certificate_and_judges_who_has_one() {
 }
 
 #[tokio::test]
+async fn s30_a_client_port_serves_who_has_no_certificate_only_where_that_was_said_and_a_peer_port_never() {
+    let world = World::new();
+    for (port, said, is_served) in
+        [(Port::Client, true, true), (Port::Client, false, false), (Port::Peer, true, false)]
+    {
+        let (tls, one) = server(&world, port);
+        let one = if said { one.also_uncertified() } else { one };
+        let ((served, accepted), asked) = connect_as(&one, stranger(&world.nodes, None)).await;
+        assert_eq!((served.is_ok(), asked.is_ok()), (is_served, is_served), "{port:?} {said}");
+        let presented = accepted.presented();
+        assert!(presented.proved().is_none() && presented.still_holds());
+        assert_eq!(presented.is_encrypted(), is_served);
+        let outcome = if is_served { Outcome::Ok } else { Outcome::NoCertificate };
+        assert_eq!(counted(&tls, port), outcome);
+    }
+    // One that is shown is judged all the same.
+    let (tls, one) = server(&world, Port::Client);
+    let others = Authority::new("others").sign(&Wanted::operator());
+    let config = stranger(&world.nodes, Some((vec![others.der.clone()], others.key())));
+    assert!(connect_as(&one.also_uncertified(), config).await.0.0.is_err());
+    assert_eq!(counted(&tls, Port::Client), Outcome::UnknownCa);
+}
+
+#[tokio::test]
 async fn nothing_of_a_connection_serves_for_another_one() {
     let world = World::new();
     let (tls, one) = server(&world, Port::Client);

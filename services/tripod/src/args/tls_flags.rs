@@ -114,7 +114,11 @@ impl TlsFlags {
         }
         let server = |port, mode| {
             let server = ServerTls::new(&tls, port, mode);
-            server.map(|server| if self.tls_min == TlsMin::Older { server.also_older() } else { server })
+            let server =
+                server.map(|server| if self.tls_min == TlsMin::Older { server.also_older() } else { server });
+            // Where every call is judged, a token may say who makes it; elsewhere only a certificate keeps strangers out.
+            let takes_tokens = port == Port::Client && self.authorise == Authorise::Enforce;
+            server.map(|server| if takes_tokens { server.also_uncertified() } else { server })
         };
         Ok(Some(NodeTls {
             peer: PeerTls::new(&tls, peer),

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tripod_wait::until_blocking;
 
 use crate::schemas::check;
-use crate::site::Site;
+use crate::site::{NODES, Site};
 use crate::support::{reserve_ports, stderr, tripod};
 
 fn json(output: &Output) -> Value {
@@ -67,8 +67,8 @@ fn the_first_token_is_made_on_a_nodes_machine_and_makes_others() {
     assert_eq!(tokens.len(), 3);
     let of_agent = tokens.iter().find(|token| token["id"] == id).expect("it is listed");
     assert_eq!(
-        of_agent["by"], "operator/ann",
-        "what the certificate says counts, and not what the call says"
+        of_agent["by"], "operator/alice",
+        "who bears the token that the call shows made it, whatever the certificate and the call say"
     );
     let secret = text.split('_').nth(3).expect("the fourth part");
     assert!(!list.to_string().contains(secret));
@@ -91,6 +91,41 @@ fn the_first_token_is_made_on_a_nodes_machine_and_makes_others() {
             let bytes = fs::read(&path).expect("readable");
             assert!(!bytes.windows(secret.len()).any(|part| part == secret.as_bytes()), "{}", path.display());
         }
+    }
+}
+
+#[test]
+fn s31_who_bears_a_token_may_what_it_proves_on_every_node_until_it_is_revoked() {
+    let (place, ports) = (tempfile::tempdir().expect("a directory"), reserve_ports());
+    let mut site = Site::new(&ports, place.path());
+    for node in NODES {
+        site.start(node, &["--tls-dir", &format!("n{node}"), "--authorise=enforce"]);
+    }
+    site.works(Some("ann"), "first");
+    json(&bootstrap(&site, "data-1", &["--name", "alice", "--out", "alice.token", "-o", "json"]));
+    let viewer = ["auth", "token", "create", "viewer", "--name", "bob", "--out", "bob.token", "-o", "json"];
+    let viewer = json(&with(&site, "alice.token", &viewer));
+    let id = viewer["id"].as_str().expect("an id");
+
+    let listed = with(&site, "bob.token", &["member", "list"]);
+    assert!(listed.status.success(), "{}", stderr(&listed));
+    let put = with(&site, "bob.token", &["kv", "put", "key", "second"]);
+    assert_eq!(put.status.code(), Some(1), "the certificate of an operator does not help: {}", stderr(&put));
+    let made = with(&site, "bob.token", &["auth", "token", "create", "operator", "--name", "bob"]);
+    assert_eq!(made.status.code(), Some(1), "S32: {}", stderr(&made));
+    let got = site.run(Some("ann"), &["kv", "get", "key"]);
+    assert_eq!(String::from_utf8_lossy(&got.stdout).trim(), "first");
+
+    json(&with(&site, "alice.token", &["auth", "token", "revoke", id, "-o", "json"]));
+    for node in NODES {
+        let address = site.address(node, 0);
+        let refused = until_blocking(format!("node {node} to refuse it"), || {
+            let listed = with(&site, "bob.token", &["member", "list", "--endpoints", &address]);
+            (!listed.status.success()).then(|| stderr(&listed))
+        });
+        assert!(refused.contains("T1532 token-refused"), "{refused}");
+        let log = site.log(node);
+        assert!(log.contains("a token was refused") && log.contains("revoked"), "node {node}: {log}");
     }
 }
 
