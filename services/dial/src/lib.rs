@@ -12,6 +12,7 @@
 //! | `host_port` | a host and a port, as they are written |
 //! | `listen` | from an address to a worker's or a store's port: the same at the other end |
 //! | `node` | connections to nodes, and how this process proves to them who it is |
+//! | `bearer` | the token that this process shows to nodes |
 //! | `network` | addresses that begin alike |
 //! | `allow` | which addresses may be named by anybody: a flag |
 //! | `rule` | whether an address is connected to, and on whose word |
@@ -21,6 +22,7 @@
 //! | `dialler` | all of this together |
 
 mod allow;
+mod bearer;
 mod dialler;
 mod endpoint;
 mod host_port;
@@ -33,6 +35,7 @@ mod rule;
 mod turns;
 
 pub use allow::Allow;
+pub use bearer::{bear, bearer, show};
 pub use dialler::Dialler;
 pub use endpoint::{Callee, endpoint};
 pub use listen::{Incoming, listen};

@@ -196,7 +196,18 @@ async fn s30_a_client_port_serves_who_has_no_certificate_only_where_that_was_sai
         let outcome = if is_served { Outcome::Ok } else { Outcome::NoCertificate };
         assert_eq!(counted(&tls, port), outcome);
     }
-    // One that is shown is judged all the same.
+    // Our own client without a certificate judges the server as every other one.
+    let (tls, one) = server(&world, Port::Client);
+    let bare = tempfile::tempdir().expect("a directory");
+    assert!(ClientTls::uncertified(bare.path(), Port::Client).is_err(), "there are no roots");
+    std::fs::copy(world.node.path().join("ca.crt"), bare.path().join("ca.crt")).expect("copied");
+    let client = ClientTls::uncertified(bare.path(), Port::Client).expect("roots are enough");
+    let ((served, _), asked) = connect(&one.clone().also_uncertified(), &client).await;
+    assert!(served.is_ok() && asked.is_ok(), "{served:?} {asked:?}");
+    assert_eq!(counted(&tls, Port::Client), Outcome::Ok);
+    let ((_, _), asked) = connect(&one, &client).await;
+    assert_eq!(refusal(&asked.expect_err("refused")).as_deref(), Some("the server wants a certificate"));
+    // A certificate that is shown is judged all the same.
     let (tls, one) = server(&world, Port::Client);
     let others = Authority::new("others").sign(&Wanted::operator());
     let config = stranger(&world.nodes, Some((vec![others.der.clone()], others.key())));

@@ -1,11 +1,11 @@
 //! The flags of a node by which its connections are protected.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{ArgAction, Args, ValueEnum};
 use tripod_gate::Mode as Authorise;
 use tripod_proto::code::Code;
-use tripod_tls::{ClientTls, Mode, PeerTls, Port, ServerTls, Tls};
+use tripod_tls::{CERTIFICATE_FILE, ClientTls, Mode, PeerTls, Port, ServerTls, Tls};
 
 use crate::failure::Failure;
 use crate::plain_text::{self, Names, PlainPort};
@@ -219,10 +219,16 @@ impl NodeTls {
     }
 }
 
-/// From now on this process shows nodes the certificate of that directory, and speaks to no node in plain text.
-pub(crate) fn protect_client(directory: &std::path::Path) -> Result<Tls, Failure> {
-    let tls = Tls::read(directory).map_err(|fault| Failure::told(Code::TlsFile, fault.to_string()))?;
-    tripod_dial::protect(ClientTls::new(&tls, Port::Client));
+/// From now on this process shows nodes the certificate of that directory, and speaks to no node in plain text. If it has a token to
+/// show, the directory may have no certificate.
+pub(crate) fn protect_client(directory: &Path, has_token: bool) -> Result<ClientTls, Failure> {
+    let is_certified = directory.join(CERTIFICATE_FILE).exists();
+    let tls = match is_certified || !has_token {
+        true => Tls::read(directory).map(|tls| ClientTls::new(&tls, Port::Client)),
+        false => ClientTls::uncertified(directory, Port::Client),
+    };
+    let tls = tls.map_err(|fault| Failure::told(Code::TlsFile, fault.to_string()))?;
+    tripod_dial::protect(tls.clone());
     Ok(tls)
 }
 

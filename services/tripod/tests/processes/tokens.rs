@@ -109,6 +109,14 @@ fn s31_who_bears_a_token_may_what_it_proves_on_every_node_until_it_is_revoked() 
 
     let listed = with(&site, "bob.token", &["member", "list"]);
     assert!(listed.status.success(), "{}", stderr(&listed));
+    // Nor is a certificate needed.
+    fs::create_dir(site.file("bare")).expect("made");
+    fs::copy(site.file("ann/ca.crt"), site.file("bare/ca.crt")).expect("copied");
+    let listed = site.run(Some("bare"), &["member", "list", "--token-file", "bob.token"]);
+    assert!(listed.status.success(), "{}", stderr(&listed));
+    let nobody = site.run(Some("bare"), &["member", "list"]);
+    assert!(stderr(&nobody).contains("T1511 tls-file"), "{}", stderr(&nobody));
+
     let put = with(&site, "bob.token", &["kv", "put", "key", "second"]);
     assert_eq!(put.status.code(), Some(1), "the certificate of an operator does not help: {}", stderr(&put));
     let made = with(&site, "bob.token", &["auth", "token", "create", "operator", "--name", "bob"]);
