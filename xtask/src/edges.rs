@@ -138,7 +138,7 @@ const OURS: &[Ours] = &[
     },
     Ours {
         package: "tripod-dial",
-        may: &["tripod-proto", "tripod-tls"],
+        may: &["tripod-gate", "tripod-identity", "tripod-proto", "tripod-tls"],
         dev: &[],
         because: "whom one connects to, and how, is the same for everybody",
     },
@@ -187,7 +187,7 @@ const OURS: &[Ours] = &[
     },
     Ours {
         package: "tripod-chunk-data",
-        may: &["tripod-local", "tripod-proto"],
+        may: &["tripod-dial", "tripod-local", "tripod-proto"],
         dev: &[],
         because: "how chunks are read and written knows nothing of where objects are, nor of who leads",
     },

@@ -117,10 +117,10 @@ impl Verifier {
         let judge = self.material.judge();
         let as_node = || judge.identity(chain, node_roots, Side::Client, Whose::Node);
         match self.port {
-            Port::Peer => as_node(),
+            Port::Peer | Port::Worker => as_node(),
             // A node is a client when it joins. Each kind of identity counts with its own roots only, and where both
             // refuse it, that word is the better one which does not only miss a root.
-            Port::Client | Port::Http => {
+            Port::Client | Port::Http | Port::Store => {
                 match judge.identity(chain, client_roots, Side::Client, Whose::Client) {
                     Ok(identity) => Ok(identity),
                     Err(refused) => as_node().map_err(|as_node| match refused.outcome {
