@@ -1,9 +1,9 @@
 //! Tokens of three nodes with TLS, by the command line.
 
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Child, Output, Stdio};
 
 use serde_json::Value;
 use tripod_wait::until_blocking;
@@ -31,6 +31,64 @@ fn bootstrap(site: &Site<'_>, data: &str, more: &[&str]) -> Output {
 fn with(site: &Site<'_>, file: &str, arguments: &[&str]) -> Output {
     let arguments: Vec<&str> = arguments.iter().copied().chain(["--token-file", file]).collect();
     site.run(Some("ann"), &arguments)
+}
+
+/// A service that is ended with this.
+struct Running(Child);
+
+impl Running {
+    /// With the roots of the nodes and a token, and no certificate; what it says goes to a file.
+    fn start(site: &Site<'_>, token: &str, said: &str, arguments: &[&str]) -> Self {
+        let endpoints = NODES.map(|node| site.address(node, 0)).join(",");
+        let child = tripod()
+            .args(arguments)
+            .args(["--tls-dir", "bare", "--token-file", token, "--exit-with-parent", "--json"])
+            .env("TRIPOD_ENDPOINTS", endpoints)
+            .current_dir(site.file(""))
+            .stdin(Stdio::piped())
+            .stdout(File::create(site.file(said)).expect("made"))
+            .spawn();
+        Self(child.expect("starts"))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn s30_an_agent_and_a_store_that_have_only_a_token_act_for_their_job() {
+    let (place, ports) = (tempfile::tempdir().expect("a directory"), reserve_ports());
+    let mut site = Site::new(&ports, place.path());
+    for node in NODES {
+        site.start(node, &["--tls-dir", &format!("n{node}"), "--authorise=enforce"]);
+    }
+    site.works(Some("ann"), "first");
+    fs::create_dir(site.file("bare")).expect("made");
+    fs::copy(site.file("ann/ca.crt"), site.file("bare/ca.crt")).expect("copied");
+    for kind in ["agent", "store"] {
+        let file = format!("{kind}.token");
+        let make = ["auth", "token", "create", kind, "--job", "train", "--out", &file];
+        let made = site.run(Some("ann"), &make);
+        assert!(made.status.success(), "{}", stderr(&made));
+    }
+    let agent = ["agent", "--listen", "127.0.0.1:0", "--job", "train", "--tasks", "2"];
+    let _agent = Running::start(&site, "agent.token", "said-agent", &agent);
+    until_blocking("the agent to create its job", || {
+        let shown = site.run(Some("ann"), &["job", "show", "train"]);
+        shown.status.success().then_some(())
+    });
+    let store = ["objstore", "--job", "train", "--directory", "objects"];
+    let _store = Running::start(&site, "store.token", "said-store", &store);
+    until_blocking("the store to register", || {
+        let said = fs::read_to_string(site.file("said-store")).ok()?;
+        let told: Value = serde_json::from_str(said.lines().next()?).ok()?;
+        told["store"].as_u64()
+    });
 }
 
 #[test]
