@@ -60,7 +60,7 @@ const FRONT_ENDS: &[FrontEnd] = &[
     FrontEnd { package: "tripod-mindspore", dev: &[] },
     FrontEnd { package: "tripod-native", dev: &["tripod-client", "tripod-identity"] },
     FrontEnd { package: "tripod-ray", dev: &[] },
-    FrontEnd { package: "tripod-web", dev: &[] },
+    FrontEnd { package: "tripod-web", dev: &["tripod-identity"] },
     FrontEnd { package: "tripod-xds", dev: &["tripod-coordination"] },
 ];
 
@@ -138,7 +138,7 @@ const OURS: &[Ours] = &[
     },
     Ours {
         package: "tripod-dial",
-        may: &["tripod-proto", "tripod-tls"],
+        may: &["tripod-gate", "tripod-identity", "tripod-proto", "tripod-tls"],
         dev: &[],
         because: "whom one connects to, and how, is the same for everybody",
     },
@@ -160,11 +160,13 @@ const OURS: &[Ours] = &[
         may: &[
             "tripod-backoff",
             "tripod-gate",
+            "tripod-identity",
             "tripod-local",
             "tripod-port",
             "tripod-proto",
             "tripod-raft",
             "tripod-state",
+            "tripod-token",
         ],
         dev: &[],
         because: "the gateway is the only way to raft for front ends",
@@ -185,7 +187,7 @@ const OURS: &[Ours] = &[
     },
     Ours {
         package: "tripod-chunk-data",
-        may: &["tripod-local", "tripod-proto"],
+        may: &["tripod-dial", "tripod-local", "tripod-proto"],
         dev: &[],
         because: "how chunks are read and written knows nothing of where objects are, nor of who leads",
     },

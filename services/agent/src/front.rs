@@ -285,7 +285,8 @@ fn harmless_to_polls(status: &Status) -> Status {
 fn cut(cut: Cut) -> Response<Body> {
     let text = match cut {
         Cut::Elsewhere => RESTARTING_TEXT,
-        Cut::Unknown => UNKNOWN_TEXT,
+        // Nobody has to prove anything to an agent.
+        Cut::Unknown | Cut::Refused(_) | Cut::RefusedSince => UNKNOWN_TEXT,
     };
     Status::unavailable(text).into_http()
 }

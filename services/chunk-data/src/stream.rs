@@ -11,7 +11,6 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_stream::Stream;
 use tonic::Status;
-use tonic::transport::server::TcpConnectInfo;
 use tripod_proto::mars::v1::ChunkData;
 
 /// Messages that wait to be read.
@@ -21,7 +20,7 @@ const WAITING_MAX: usize = 2;
 pub(crate) type Caller = Option<IpAddr>;
 
 pub(crate) fn caller(extensions: &tonic::Extensions) -> Caller {
-    Some(extensions.get::<TcpConnectInfo>()?.remote_addr()?.ip().to_canonical())
+    tripod_dial::caller_address(extensions)
 }
 
 /// How many calls of a kind are under way, of all and of each address.

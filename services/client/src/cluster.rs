@@ -7,7 +7,6 @@ use tokio::time::{Instant, timeout_at};
 use tonic::Status;
 use tripod_calls::Way;
 
-use crate::bearer;
 use crate::call::{Caller, Repeat};
 use crate::client::Client;
 use crate::config::Config;
@@ -69,7 +68,7 @@ impl Client {
             let request = wire::StatusRequest { digest };
             let answer = timeout_at(
                 deadline,
-                ClusterClient::new(Way::new(channel, None).bearing(bearer::shown())).status(request),
+                ClusterClient::new(Way::new(channel, None).bearing(tripod_dial::bearer())).status(request),
             )
             .await;
             answer.map_err(|_| late(Phase::Call, "no answer"))?.map_err(|status| {

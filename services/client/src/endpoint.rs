@@ -9,7 +9,6 @@ use tonic::transport::{Channel, Endpoint};
 use tripod_calls::Way;
 use tripod_proto::code::Code;
 
-use crate::bearer;
 use crate::error::{Attempt, Phase};
 use crate::link::Link;
 
@@ -64,10 +63,10 @@ impl Node {
     pub(crate) async fn way(&self) -> Result<Way, Attempt> {
         let channel = self.channel().await?;
         if !self.by_streams {
-            return Ok(Way::new(channel, None).bearing(bearer::shown()));
+            return Ok(Way::new(channel, None).bearing(tripod_dial::bearer()));
         }
         let way = self.link.lock().as_mut().map(Link::way);
-        Ok(way.unwrap_or_else(|| Way::new(channel, None)).bearing(bearer::shown()))
+        Ok(way.unwrap_or_else(|| Way::new(channel, None)).bearing(tripod_dial::bearer()))
     }
 
     /// Forgets the connection.

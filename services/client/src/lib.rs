@@ -27,11 +27,9 @@
 //! | `session` | stamps and the acknowledged floor |
 //! | `stamped` | writes that take effect once |
 //! | `kv`, `jobs`, `events`, `cluster`, `diagnose`, `levels`, `mars`, `mindspore`, `snapshots`, `tokens` | the calls |
-//! | `bearer` | the token that calls show |
 //! | `scheduler` | the calls of workers, drivers and object stores |
 //! | `error` | what can go wrong, by who can act |
 
-mod bearer;
 mod call;
 mod client;
 mod cluster;
@@ -53,7 +51,6 @@ mod snapshots;
 mod stamped;
 mod tokens;
 
-pub use bearer::bear;
 pub use client::Client;
 pub use cluster::NodeAnswer;
 pub use config::Config;

@@ -3,8 +3,6 @@
 use tonic::transport::Channel;
 use tripod_calls::{CallStream, Hello, Reason, Way};
 
-use crate::bearer;
-
 /// Streams of one connection that ended before the node had granted anything. After so many it is not asked again.
 const USELESS_MAX: u32 = 3;
 
@@ -49,7 +47,7 @@ impl Link {
             }
             Calls::Due => {
                 let opened = CallStream::open(
-                    Way::new(self.channel(), None).bearing(bearer::shown()),
+                    Way::new(self.channel(), None).bearing(tripod_dial::bearer()),
                     &Hello::default(),
                 );
                 self.calls = opened.map_or(Calls::Single, Calls::Streamed);

@@ -12,12 +12,14 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tonic::transport::{Channel, Endpoint, Uri};
+use tripod_tls::{ClientStream, ClientTls, Rewound};
 
 use crate::host_port::{HostPort, bare, literal};
 use crate::names::{LookUp, Names};
 use crate::refused::Refused;
 use crate::rule::{Named, Rule};
 use crate::turns::{Turns, host_of};
+use crate::workers;
 
 /// Connections that are being made at a time.
 const DIALS_MAX: usize = 256;
@@ -129,6 +131,20 @@ impl Dialler {
         endpoint.connect_with_connector(Connector { dialler: self.clone(), word }).await
     }
 
+    /// [`Self::connect`] to the port of a worker or an object store, by TLS if this process was told so.
+    ///
+    /// # Errors
+    /// As [`Self::connect`], and that it proves to be nobody of that kind.
+    pub async fn connect_to_worker(
+        &self,
+        endpoint: Endpoint,
+        word: Named,
+    ) -> Result<Channel, tonic::transport::Error> {
+        let Some(tls) = workers::client() else { return self.connect(endpoint, word).await };
+        let connector = Connector { dialler: self.clone(), word };
+        endpoint.connect_with_connector(Protected { connector, tls: tls.clone() }).await
+    }
+
     /// Connects to `HOST:PORT`, for protocols that frame their bytes themselves. Who wants the connection for longer than it
     /// lasts asks again, and the address is judged again.
     ///
@@ -182,6 +198,33 @@ impl tower::Service<Uri> for Connector {
         let Self { dialler, word } = self.clone();
         let address = uri.authority().map(ToString::to_string).unwrap_or_default();
         Box::pin(async move { dialler.stream(&address, word).await.map(TokioIo::new) })
+    }
+}
+
+/// Makes protected ones.
+#[derive(Debug, Clone)]
+struct Protected {
+    connector: Connector,
+    tls: ClientTls,
+}
+
+impl tower::Service<Uri> for Protected {
+    type Response = TokioIo<Rewound<ClientStream<TcpStream>>>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let Self { connector: Connector { dialler, word }, tls } = self.clone();
+        let address = uri.authority().map(ToString::to_string).unwrap_or_default();
+        Box::pin(async move {
+            let stream = dialler.stream(&address, word).await?;
+            let host = bare(uri.host().unwrap_or_default());
+            tls.connect_and_hear(stream, host).await.map(TokioIo::new)
+        })
     }
 }
 

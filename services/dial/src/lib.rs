@@ -12,6 +12,8 @@
 //! | `host_port` | a host and a port, as they are written |
 //! | `listen` | from an address to a worker's or a store's port: the same at the other end |
 //! | `node` | connections to nodes, and how this process proves to them who it is |
+//! | `bearer` | the token that this process shows to nodes |
+//! | `workers` | what protects the ports of workers and stores, and who may call what there |
 //! | `network` | addresses that begin alike |
 //! | `allow` | which addresses may be named by anybody: a flag |
 //! | `rule` | whether an address is connected to, and on whose word |
@@ -21,6 +23,7 @@
 //! | `dialler` | all of this together |
 
 mod allow;
+mod bearer;
 mod dialler;
 mod endpoint;
 mod host_port;
@@ -31,13 +34,18 @@ mod node;
 mod refused;
 mod rule;
 mod turns;
+mod workers;
 
 pub use allow::Allow;
+pub use bearer::{bear, bearer, show};
 pub use dialler::Dialler;
 pub use endpoint::{Callee, endpoint};
-pub use listen::{Incoming, listen};
+pub use listen::{Accepted, Incoming, PortIncoming, listen, listen_as_store, listen_as_worker};
 pub use names::LookUp;
 pub use network::{Illegal, Network};
-pub use node::{connect, protect, protection};
+pub use node::{connect, connect_to_worker, protect, protection};
 pub use refused::Refused;
 pub use rule::{Named, Rule};
+pub use workers::{
+    ArrivedBy, caller_address, connection_of, gate_of_store, gate_of_worker, is_proved, protect_workers,
+};

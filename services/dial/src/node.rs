@@ -12,6 +12,7 @@ use tonic::transport::{Channel, Endpoint, Error, Uri};
 use tripod_tls::{ClientStream, ClientTls, Rewound};
 
 use crate::host_port::bare;
+use crate::workers;
 
 /// How this process proves to nodes who it is. A process is somebody once, whoever connects in it.
 static PROTECTION: OnceLock<ClientTls> = OnceLock::new();
@@ -34,6 +35,17 @@ pub fn protection() -> Option<&'static ClientTls> {
 /// The transport's.
 pub async fn connect(endpoint: &Endpoint) -> Result<Channel, Error> {
     match PROTECTION.get() {
+        None => endpoint.connect().await,
+        Some(tls) => endpoint.connect_with_connector(Connector(tls.clone())).await,
+    }
+}
+
+/// Connects to a worker's or an object store's port, as this process was told to.
+///
+/// # Errors
+/// The transport's.
+pub async fn connect_to_worker(endpoint: &Endpoint) -> Result<Channel, Error> {
+    match workers::client() {
         None => endpoint.connect().await,
         Some(tls) => endpoint.connect_with_connector(Connector(tls.clone())).await,
     }

@@ -26,6 +26,8 @@ pub enum Caller {
         role: Role,
         /// The jobs of an owner.
         owned: BTreeSet<JobName>,
+        /// Whether it was a token that proved it, and not a certificate.
+        is_by_token: bool,
     },
 }
 
@@ -64,7 +66,7 @@ impl Caller {
             },
         };
         match granted {
-            Some((role, owned)) => Self::Proved { identity, role, owned },
+            Some((role, owned)) => Self::Proved { identity, role, owned, is_by_token: false },
             None => Self::Ungranted(identity),
         }
     }
@@ -78,6 +80,23 @@ impl Caller {
             _ => Grant::Nothing,
         };
         Self::of(identity, grant)
+    }
+
+    /// The same, of which a token has proved who it is.
+    #[must_use]
+    pub fn by_token(self) -> Self {
+        match self {
+            Self::Proved { identity, role, owned, .. } => {
+                Self::Proved { identity, role, owned, is_by_token: true }
+            }
+            other => other,
+        }
+    }
+
+    /// Whether a token has proved who it is.
+    #[must_use]
+    pub fn is_by_token(&self) -> bool {
+        matches!(self, Self::Proved { is_by_token: true, .. })
     }
 
     /// As what it calls; `None` if it is nobody.
@@ -158,6 +177,16 @@ mod tests {
             let caller = Caller::of(identity(path), Grant::Nothing);
             assert!(matches!(caller, Caller::Ungranted(_)) && caller.role().is_none());
         }
+    }
+
+    #[test]
+    fn by_a_token_one_calls_as_by_a_certificate() {
+        let caller = Caller::by_path(identity("job/a/task/3"));
+        let bearer = caller.clone().by_token();
+        assert!(bearer.is_by_token() && !caller.is_by_token());
+        assert_eq!((bearer.role(), bearer.task()), (caller.role(), caller.task()));
+        assert_eq!((bearer.to_string(), bearer.scope()), (caller.to_string(), caller.scope()));
+        assert!(!Caller::Anonymous.by_token().is_by_token());
     }
 
     #[test]

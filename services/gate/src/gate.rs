@@ -147,7 +147,8 @@ impl Gate {
         let was_refused = self.enforces();
         let is_news = self.tally.note_refused(was_refused, caller, rpc, reason);
         if let (true, Some(tell)) = (is_news, &self.tell) {
-            tell(&News { at: self.at, caller: caller.to_string(), rpc, reason, was_refused });
+            let (at, is_by_token) = (self.at, caller.is_by_token());
+            tell(&News { at, caller: caller.to_string(), is_by_token, rpc, reason, was_refused });
         }
     }
 

@@ -35,6 +35,8 @@ pub struct News {
     pub at: Port,
     /// To whom; see [`Caller`]'s text.
     pub caller: String,
+    /// Whether a token has proved who that is.
+    pub is_by_token: bool,
     /// What; `None` if it was a path that is no RPC.
     pub rpc: Option<Rpc>,
     /// Why.

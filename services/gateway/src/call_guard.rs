@@ -10,11 +10,14 @@ use tripod_port::{ConnectionCalls, Guard, Guarding, Head};
 use tripod_proto::metadata;
 use tripod_state::job::DEFAULT_JOB;
 
+use crate::bearers::Bearers;
 use crate::gateway::Gateway;
 
-/// Asks a gate about the calls of one port: finds who calls and, once, the job that the call is about.
+/// Asks a gate about the calls of one port: finds who calls and, once, the job that the call is about. A token is judged also where
+/// the gate is off: whoever shows one wants to be its bearer.
 pub struct CallGuard {
     gate: Arc<Gate>,
+    bearers: Bearers,
     port: PortJob,
 }
 
@@ -31,31 +34,32 @@ enum PortJob {
 struct Known(Arc<OnceLock<Arc<Caller>>>);
 
 impl CallGuard {
-    /// For the client port and the unix socket; nobody is asked if the gate is off.
+    /// For the client port and the unix socket.
     #[must_use]
-    pub fn of_client_port(gate: &Arc<Gate>, gateway: &Gateway) -> Guarding {
-        Self::guarding(gate, PortJob::Labelled(gateway.clone()))
+    pub fn of_client_port(gate: &Arc<Gate>, gateway: &Gateway, bearers: &Bearers) -> Guarding {
+        Guarding::by(Self::new_labelled(gate, gateway, bearers))
     }
 
-    /// For the port of the job of this name; nobody is asked if the gate is off.
+    /// For the port of the job of this name.
     #[must_use]
-    pub fn of_job_port(gate: &Arc<Gate>, job: &str) -> Guarding {
-        Self::guarding(gate, PortJob::Own(named(job)))
+    pub fn of_job_port(gate: &Arc<Gate>, job: &str, bearers: &Bearers) -> Guarding {
+        let port = PortJob::Own(named(job));
+        Guarding::by(Self { gate: Arc::clone(gate), bearers: bearers.clone(), port })
     }
 
-    fn guarding(gate: &Arc<Gate>, port: PortJob) -> Guarding {
-        match gate.mode() {
-            Mode::Off => Guarding::default(),
-            Mode::Rehearse | Mode::Enforce => Guarding::by(Self { gate: Arc::clone(gate), port }),
-        }
+    pub(crate) fn new_labelled(gate: &Arc<Gate>, gateway: &Gateway, bearers: &Bearers) -> Self {
+        let port = PortJob::Labelled(gateway.clone());
+        Self { gate: Arc::clone(gate), bearers: bearers.clone(), port }
     }
 
-    /// Whom a connection's certificate names; in plain text a task of the port's job, and where it has none whoever it may be.
+    /// Whom a connection's certificate names; by TLS without one nobody. In plain text a task of the port's job, and where it has none
+    /// whoever it may be.
     fn caller(&self, connection: &ConnectionCalls) -> Arc<Caller> {
         let Known(known) = connection.kept::<Known>();
         let caller = known.get_or_init(|| {
             Arc::new(match (connection.proved(), &self.port) {
                 (Some(proved), _) => Caller::by_path(proved.identity().clone()),
+                (None, _) if connection.is_encrypted() => Caller::Anonymous,
                 (None, PortJob::Own(NamedJob::Named(job))) => Caller::Listener(job.clone()),
                 (None, PortJob::Own(_)) => Caller::Anonymous,
                 (None, PortJob::Labelled(_)) => Caller::Legacy,
@@ -84,7 +88,13 @@ impl CallGuard {
 
 impl Guard for CallGuard {
     fn admit(&self, head: &mut Head, connection: &ConnectionCalls) -> Result<(), Status> {
-        self.admit_from(&self.caller(connection), head)
+        // A token is more than what a connection says by itself: whoever shows it calls as its bearer, and as nobody else.
+        let caller = match self.bearers.admit(head, connection, self.gate.enforces())? {
+            Some(bearer) => bearer,
+            None if self.gate.mode() == Mode::Off => return Ok(()),
+            None => self.caller(connection),
+        };
+        self.admit_from(&caller, head)
     }
 }
 

@@ -26,8 +26,9 @@ impl Case {
         }
         let tally = Arc::new(Tally::default());
         let gate = Arc::new(Gate::new(Port::Client, Mode::Enforce, Arc::clone(&tally)));
+        let bearers = bearers(&gateway);
         let port = port.map_or(PortJob::Labelled(gateway), |job| PortJob::Own(named(job)));
-        Self { guard: CallGuard { gate, port }, tally }
+        Self { guard: CallGuard { gate, bearers, port }, tally }
     }
 
     /// The job that a service finds named; or the refusal's code.
@@ -42,6 +43,11 @@ impl Case {
         let named = head.headers.get(metadata::JOB).map(|job| job.to_str().unwrap().to_owned());
         Ok(named.unwrap_or_default())
     }
+}
+
+fn bearers(gateway: &Gateway) -> Bearers {
+    let node: tripod_identity::Identity = "spiffe://example.org/tripod/main/node/a".parse().unwrap();
+    Bearers::new(gateway, node.realm, false)
 }
 
 fn of(path: &str) -> Caller {
@@ -94,10 +100,18 @@ async fn whoever_speaks_plain_text_is_a_task_on_a_jobs_port_and_anybody_elsewher
 }
 
 #[tokio::test]
-async fn nobody_is_asked_where_the_gate_is_off() {
-    let gate = |mode| Arc::new(Gate::new(Port::Client, mode, Arc::default()));
+async fn where_the_gate_is_off_only_who_shows_a_token_is_judged() {
+    let gate = Arc::new(Gate::new(Port::Client, Mode::Off, Arc::default()));
     let (gateway, _backend) = Gateway::in_memory();
-    let guard = |mode| format!("{:?}", CallGuard::of_client_port(&gate(mode), &gateway));
-    assert_eq!((guard(Mode::Off).as_str(), guard(Mode::Rehearse).as_str()), ("unguarded", "guarded"));
-    assert_eq!(format!("{:?}", CallGuard::of_job_port(&gate(Mode::Off), "own")), "unguarded");
+    let guard = CallGuard::new_labelled(&gate, &gateway, &bearers(&gateway));
+    let call = |shown: Option<&str>| {
+        let mut request = Request::builder().uri(format!("http://a:7700{GET}"));
+        if let Some(shown) = shown {
+            request = request.header("authorization", shown);
+        }
+        let (mut head, ()) = request.body(()).unwrap().into_parts();
+        guard.admit(&mut head, &ConnectionCalls::default()).map_err(|status| status.code())
+    };
+    assert_eq!((call(None), call(Some("Basic YTpi"))), (Ok(()), Ok(())));
+    assert_eq!(call(Some("Bearer trp_viewer_x")), Err(Code::Unauthenticated));
 }

@@ -23,12 +23,13 @@
 //! and `memory` its double; `aside` is where long work goes, `forks` what long looks are taken of, `awake` the time that this process lived. `submit`, `session` and `hold` send
 //! commands, `renewal` has the session follow the feature level; `fairness` lets the calls of clients take turns, by the connections that `tripod-port` tells apart; `hub` and `calls` wait; `liveness` is how peers of any kind are told the leader and given up; `pulse` asks it about heartbeats of tasks, one by one or in sets, and `keeper` is the
 //! leader's memory of those; `contact` finds out when a node is cut off,
-//! `readiness` whether it can serve. `job` finds the job that a call is about, `call_guard` whether its caller may make it, `job_names` remembers which job a name means, `tokens` which tokens there are. `front_end` is what a node speaks, as a value. `peers` asks the leader what a front end of its node keeps in memory, `ages` when it heard tasks and `leader_clock` what time it is there. `open_calls` is which calls of which task wait here, and `sight` what all members tell of that and of themselves. `last_backup` says when one was made.
+//! `readiness` whether it can serve. `job` finds the job that a call is about, `call_guard` whether its caller may make it, `job_names` remembers which job a name means, `tokens` which tokens there are, `bearers` who calls by one, and `token_tally` which were refused. `front_end` is what a node speaks, as a value. `peers` asks the leader what a front end of its node keeps in memory, `ages` when it heard tasks and `leader_clock` what time it is there. `open_calls` is which calls of which task wait here, and `sight` what all members tell of that and of themselves. `last_backup` says when one was made.
 
 mod ages;
 mod aside;
 mod awake;
 mod backend;
+mod bearers;
 mod call_guard;
 mod calls;
 mod class;
@@ -59,12 +60,14 @@ mod renewal;
 mod session;
 mod sight;
 mod submit;
+mod token_tally;
 mod tokens;
 
 pub use ages::HeartbeatAges;
 pub use aside::aside;
 pub use awake::{Awake, Moment};
 pub use backend::{Admin, Future, Replica};
+pub use bearers::Bearers;
 pub use call_guard::CallGuard;
 pub use class::by_class;
 pub use clock::Clock;
@@ -87,6 +90,7 @@ pub use peers::{Channel, PeersHandler};
 pub use pulse::{BEATS_OF_A_SET_MAX, BeatCounts, BeatSession, BeatSetId, SetBeat, SetWord};
 pub use readiness::{Check, Readiness};
 pub use sight::NodeSight;
+pub use token_tally::TokenTally;
 // Front ends do not see the raft crate; these are the words in which the gateway speaks of a node.
 pub use tripod_raft::backup::{SaveError, Saving};
 pub use tripod_raft::{

@@ -16,9 +16,10 @@ pub(crate) fn call(extensions: &Extensions, rpc: &str) -> Record {
     let proved = CallContext::proved(extensions).map(|proved| proved.identity().kind.to_string());
     let maker = extensions.get::<Arc<Maker>>().map(|maker| maker.name().to_owned());
     let uid = CallContext::user(extensions);
-    let how = match (&proved, &maker, uid) {
-        (Some(_), ..) => How::Cert,
-        (None, Some(_), _) => How::Token,
+    // Who shows a token calls as its bearer, whatever else the connection proves.
+    let how = match (&maker, &proved, uid) {
+        (Some(_), ..) => How::Token,
+        (None, Some(_), _) => How::Cert,
         (None, None, Some(_)) => How::Uid,
         (None, None, None) => How::Nothing,
     };

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
-use tonic::transport::server::TcpConnectInfo;
 use tonic::{Extensions, Request, Status};
 use tripod_dial::Allow;
 use tripod_proto::code::Code;
@@ -68,8 +67,12 @@ impl Callers {
     /// T6305: `PERMISSION_DENIED`, but `UNAVAILABLE` for orders, which a scheduler gives again: if it was mistaken for a
     /// stranger, nothing is lost. The latter also if the cluster was asked just now.
     pub(crate) async fn check(&self, extensions: &Extensions, wish: Wish) -> Result<(), Status> {
+        // What a certificate says was judged before, and where it comes from proves nothing more.
+        if tripod_dial::is_proved(extensions) {
+            return Ok(());
+        }
         // Without a connection it is this process.
-        let Some(connection) = extensions.get::<TcpConnectInfo>() else { return Ok(()) };
+        let Some(connection) = tripod_dial::connection_of(extensions) else { return Ok(()) };
         let gone = || Status::unavailable("the connection is gone");
         let address = |address: Option<std::net::SocketAddr>| Some(address?.ip().to_canonical());
         let from = address(connection.remote_addr()).ok_or_else(gone)?;

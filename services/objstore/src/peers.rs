@@ -68,8 +68,8 @@ impl Peers {
             .initial_stream_window_size(STREAM_WINDOW_BYTES)
             .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
             .max_frame_size(FRAME_BYTES_MAX);
-        let channel =
-            self.dialler.connect(endpoint, Named::Ordered).await.map_err(|error| root_cause(&error))?;
+        let connected = self.dialler.connect_to_worker(endpoint, Named::Ordered).await;
+        let channel = connected.map_err(|error| root_cause(&error))?;
         let mut channels = self.channels.lock();
         if channels.len() >= CONNECTIONS_MAX {
             channels.clear();

@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 use tonic::transport::Server;
 use tripod_chunk_data::mutable::Engine;
 use tripod_chunk_data::{ChunkData, MESSAGE_BYTES_MAX};
-use tripod_dial::Incoming;
+use tripod_dial::PortIncoming;
 use tripod_proto::mars::v1::worker_server::WorkerServer;
 use tripod_proto::ray::obj_store_server::ObjStoreServer;
 use tripod_proto::tripod::v1::ray_peer_server::RayPeerServer;
@@ -69,7 +69,7 @@ impl Store {
         };
         let socket = local.path().to_owned();
         let failed = |cause| Error::Listen { address: config.listen.to_string(), cause };
-        let tcp = tripod_dial::listen(config.listen).await.map_err(failed)?;
+        let tcp = tripod_dial::listen_as_store(config.listen).await.map_err(failed)?;
         let listening = tcp.local_addr().map_err(failed)?;
         let address: Arc<str> = config.advertise.clone().unwrap_or_else(|| listening.to_string()).into();
         let (registered, told) = watch::channel(None);
@@ -189,7 +189,7 @@ impl Drop for Running {
 impl Running {
     async fn run(
         self,
-        tcp: Incoming,
+        tcp: PortIncoming,
         local: Listener,
         socket: PathBuf,
         stopped: oneshot::Receiver<()>,
@@ -269,7 +269,7 @@ async fn open_engine(path: PathBuf, bytes_max: u64) -> Result<Arc<Engine>, Error
 }
 
 async fn serve(
-    tcp: Incoming,
+    tcp: PortIncoming,
     service: Service,
     orders: OrdersServer,
     chunks: ChunkData,
@@ -279,6 +279,7 @@ async fn serve(
         .initial_stream_window_size(peers::STREAM_WINDOW_BYTES)
         .initial_connection_window_size(peers::CONNECTION_WINDOW_BYTES)
         .max_frame_size(peers::FRAME_BYTES_MAX)
+        .layer(tripod_dial::gate_of_store())
         .add_service(ObjStoreServer::new(service.clone()))
         .add_service(RayPeerServer::new(service))
         .add_service(orders)

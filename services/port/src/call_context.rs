@@ -53,6 +53,13 @@ impl CallContext {
         Self::connection_calls(extensions)?.proved()
     }
 
+    /// Whether nobody on the way can have read this call, nor reads its answer: by TLS, or within this machine.
+    #[must_use]
+    pub fn is_private(extensions: &Extensions) -> bool {
+        Self::connection_calls(extensions).is_some_and(ConnectionCalls::is_encrypted)
+            || Self::address(extensions).is_of_this_machine()
+    }
+
     /// The user of this machine whose process calls, where the system says it: by a unix socket.
     #[must_use]
     pub fn user(extensions: &Extensions) -> Option<u32> {

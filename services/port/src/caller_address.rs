@@ -13,11 +13,25 @@ impl CallerAddress {
     pub fn at(address: IpAddr) -> Self {
         Self(Some(address.to_canonical()))
     }
+
+    /// Whether it is this machine's own, so that nothing of the call was on a network.
+    #[must_use]
+    pub fn is_of_this_machine(self) -> bool {
+        self.0.is_none_or(|address| address.is_loopback())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_loopback_and_sockets_are_of_this_machine() {
+        let is_own = |address: &str| CallerAddress::at(address.parse().unwrap()).is_of_this_machine();
+        assert!(CallerAddress::default().is_of_this_machine());
+        assert!(is_own("127.0.0.2") && is_own("::1") && is_own("::ffff:127.0.0.1"));
+        assert!(!is_own("10.0.0.7") && !is_own("0.0.0.0") && !is_own("::ffff:10.0.0.7"));
+    }
 
     #[test]
     fn an_address_is_one_by_both_kinds_of_sockets() {

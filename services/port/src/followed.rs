@@ -25,6 +25,7 @@ use crate::connection::ConnectionCalls;
 use crate::direct::{Direct, DirectAnswer, DirectServices};
 use crate::guard::Guarding;
 use crate::holding::{self, Content, Received};
+use crate::lapse::Lapse;
 use crate::manner::{Ending, Known, Manners, MethodKind};
 use crate::stop::Stopping;
 use crate::under_way::{Answer, Answering, Cut, UnderWay};
@@ -159,10 +160,12 @@ impl Followed {
     ) -> Going {
         let Shared { routes, stopping, .. } = &*self.shared;
         let counted = self.counts.begin(known.number);
-        let request = match self.guarding.admit(request, under_way.calls()) {
+        let mut request = match self.guarding.admit(request, under_way.calls()) {
             Ok(request) => request,
             Err(status) => return told(under_way, stopping, status, counted),
         };
+        // An op ends with its stream, which was admitted by the same.
+        let lapse = request.extensions_mut().remove::<Lapse>().filter(|_| !under_way.is_op());
         let connection = under_way.connection();
         let given = deadline::given(request.headers());
         let entered = match under_way.is_op() {
@@ -193,7 +196,8 @@ impl Followed {
             given.filter(|_| is_dialect).map(|given| Box::pin(tokio::time::sleep(deadline::ours(given))));
         let answer = Around { answer, is_dialect, own_patience };
         let patience = given.filter(|_| !is_dialect).map(|given| Box::pin(tokio::time::sleep(given)));
-        Going { connection, answering: under_way.answered(stopping, answer, bytes, cut), patience, counted }
+        let answering = under_way.answered(stopping, answer, bytes, cut).until(lapse);
+        Going { connection, answering, patience, counted }
     }
 
     /// Opens a stream of calls.
@@ -201,10 +205,11 @@ impl Followed {
         let counted = self.counts.begin(self.counts.number(calls::PATH));
         let stopping = &self.shared.stopping;
         let under_way = UnderWay::on(calls.clone(), request.headers(), Ending::Own, MethodKind::Streaming);
-        let request = match self.guarding.admit(request, under_way.calls()) {
+        let mut request = match self.guarding.admit(request, under_way.calls()) {
             Ok(request) => request,
             Err(status) => return told(under_way, stopping, status, counted),
         };
+        let lapse = request.extensions_mut().remove::<Lapse>();
         let bytes = match holding::enter(under_way.account(), &request, false) {
             Ok(bytes) => bytes,
             Err(short) => return refused(under_way, stopping, short, "", counted),
@@ -212,12 +217,8 @@ impl Followed {
         let connection = under_way.connection();
         let opened = calls::open(self, request, calls, &bytes);
         let answer = Around::at_once(opened);
-        Going {
-            connection,
-            answering: under_way.answered(stopping, answer, bytes, cut),
-            patience: None,
-            counted,
-        }
+        let answering = under_way.answered(stopping, answer, bytes, cut).until(lapse);
+        Going { connection, answering, patience: None, counted }
     }
 }
 

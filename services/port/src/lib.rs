@@ -37,6 +37,7 @@
 //! | `call_tally`, `timings` | what became of calls, and how long they took |
 //! | `followed`, `under_way` | around all services: which calls a stop waits for, and what it does to the others |
 //! | `guard` | who is asked about every call before a service hears of it |
+//! | `lapse` | that whoever had a call admitted is believed no longer |
 //! | `framed` | protocols that frame their bytes themselves, and how long their clients may take |
 //! | `bytes_held` | what is held for clients, counted by node and connection |
 //! | `holding` | around all services: how many bytes each call holds |
@@ -67,6 +68,7 @@ mod framed;
 mod guard;
 mod holding;
 pub mod label;
+mod lapse;
 mod listen;
 mod lost;
 mod manner;
@@ -102,6 +104,7 @@ pub use followed::{Followed, Following, REFUSAL_BYTES};
 pub use framed::{Accepted, Bytestream, Deadlines, Framed, Handling, Timeouts};
 pub use guard::{Guard, Guarding, Head};
 pub use holding::{Content, Received, enter as enter_call};
+pub use lapse::Lapse;
 pub use listen::{Binder, NotOpened};
 pub use lost::end_when_lost;
 pub use manner::{Ending, Manner, Manners, Method, MethodKind};

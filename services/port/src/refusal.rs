@@ -57,6 +57,9 @@ pub fn of_cut(cut: Cut) -> Status {
     let (text, word) = match cut {
         Cut::Elsewhere => ("node is stopping", metadata::OUTAGE_STOPPING),
         Cut::Unknown => ("outcome unknown: the node is stopping", metadata::OUTAGE_UNKNOWN),
+        // Whoever makes the call again hears so.
+        Cut::RefusedSince => ("outcome unknown: its caller is believed no longer", metadata::OUTAGE_UNKNOWN),
+        Cut::Refused(text) => return Status::unauthenticated(text),
     };
     again_soon(with_outage(Status::unavailable(text), word))
 }

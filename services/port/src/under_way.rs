@@ -14,6 +14,7 @@ use crate::call_context::CallContext;
 use crate::caller_connection::CallerConnection;
 use crate::connection::{ConnectionCalls, Handing, Unfinished};
 use crate::holding::Content;
+use crate::lapse::{self, Lapse, Lapsing};
 use crate::manner::{Ending, MethodKind};
 use crate::stop::Stopping;
 
@@ -49,6 +50,10 @@ pub enum Cut {
     Elsewhere,
     /// It may or may not have taken effect.
     Unknown,
+    /// Whoever makes it is believed no longer, and is told this.
+    Refused(&'static str),
+    /// The same, when it may or may not have taken effect.
+    RefusedSince,
 }
 
 /// A call of which a stop must know how it may end.
@@ -131,7 +136,19 @@ impl UnderWay {
     {
         let Self { way, is_unary, is_op, calls } = self;
         let stopping = stopping.clone();
-        Answering { answer, cut, bytes, way, is_unary, is_op, calls, stopping, unfinished: None, stop: None }
+        Answering {
+            answer,
+            cut,
+            bytes,
+            way,
+            is_unary,
+            is_op,
+            calls,
+            stopping,
+            unfinished: None,
+            stop: None,
+            lapse: None,
+        }
     }
 }
 
@@ -153,10 +170,18 @@ pin_project! {
         unfinished: Option<Unfinished>,
         // Made when the call has to wait, and must hear of a stop.
         stop: Option<Wait>,
+        // Of a call that was admitted by what may end.
+        lapse: Option<Lapsing>,
     }
 }
 
 impl<F: Future> Answering<F> {
+    /// The same, which ends when that by which it was admitted does.
+    pub(crate) fn until(mut self, lapse: Option<Lapse>) -> Self {
+        self.lapse = lapse.map(Lapse::awaited);
+        self
+    }
+
     /// What it holds.
     pub(crate) fn bytes(&self) -> &CallBytes {
         &self.bytes
@@ -167,8 +192,12 @@ impl<F: Future> Answering<F> {
         let this = self.project();
         let unfinished = this.unfinished.take().unwrap_or_else(|| this.calls.enter());
         let handing = this.is_unary.then(|| this.calls.hand());
+        // What is said at once has been said.
+        let lapse = this.lapse.take().filter(|_| handing.is_none());
         Content::of(answer, this.bytes.clone()).map(|inner| Answer {
             inner,
+            lapse,
+            is_over: false,
             _handing: handing,
             _unfinished: unfinished,
         })
@@ -183,6 +212,16 @@ where
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.as_mut().project();
+        if let Some(lapse) = this.lapse.as_mut()
+            && let Poll::Ready(says) = lapse.poll(context)
+        {
+            // It has said its last word.
+            *this.lapse = None;
+            let has_begun = this.unfinished.is_some() && matches!(this.way, Way::Own | Way::Once);
+            let why = if has_begun { Cut::RefusedSince } else { Cut::Refused(says) };
+            let answer = (*this.cut)(why);
+            return Poll::Ready(self.end_with(answer));
+        }
         if this.unfinished.is_none() && matches!(this.way, Way::Own | Way::Once) {
             *this.unfinished = Some(this.calls.enter());
         }
@@ -241,6 +280,10 @@ impl Way {
 #[derive(Debug)]
 pub struct Answer<B> {
     inner: B,
+    /// Of answers that come one after the other.
+    lapse: Option<Lapsing>,
+    /// It was ended before its service has ended it.
+    is_over: bool,
     _handing: Option<Handing>,
     _unfinished: Unfinished,
 }
@@ -259,11 +302,21 @@ impl<B: Body + Unpin> Body for Answer<B> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        if self.is_over {
+            return Poll::Ready(None);
+        }
+        if let Some(lapse) = &mut self.lapse
+            && let Poll::Ready(says) = lapse.poll(context)
+        {
+            self.lapse = None;
+            self.is_over = true;
+            return Poll::Ready(Some(Ok(Frame::trailers(lapse::trailers(says)))));
+        }
         Pin::new(&mut self.inner).poll_frame(context)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
+        self.is_over || self.inner.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -339,6 +392,65 @@ mod tests {
                 assert!(!is_quiet(&calls) && calls.is_handing(), "h2 has not taken it");
                 drop(answer);
                 assert!(is_quiet(&calls) && !calls.is_handing());
+            }
+        }
+
+        #[test]
+        fn s31_a_call_ends_with_what_admitted_it_and_one_that_may_have_taken_effect_is_told_that() {
+            for (way, has_begun, said) in [
+                (Way::Repeatable, true, "Refused(\"gone\")"),
+                (Way::Poll, true, "Refused(\"gone\")"),
+                (Way::Lasting, true, "Refused(\"gone\")"),
+                (Way::Once, true, "RefusedSince"),
+                (Way::Own, true, "RefusedSince"),
+                (Way::Once, false, "Refused(\"gone\")"),
+                (Way::Own, false, "Refused(\"gone\")"),
+            ] {
+                let over = tokio::sync::watch::Sender::new(false);
+                let (calls, stopping) = (ConnectionCalls::default(), Stopping::never());
+                let (call, bytes) = under_way(way, &calls);
+                let answering = call.answered(&stopping, pending(), bytes, cut);
+                let mut answering = Box::pin(answering.until(Some(Lapse::new(over.subscribe(), "gone"))));
+                if has_begun {
+                    assert!(answering.as_mut().now_or_never().is_none(), "{way:?}");
+                }
+                over.send_replace(true);
+                let ended = answering.as_mut().now_or_never().expect("it is over");
+                assert_eq!(ended.into_body().inner.into_inner(), said, "{way:?}");
+            }
+        }
+
+        #[test]
+        fn s31_answers_that_come_one_after_the_other_end_with_what_admitted_their_call() {
+            let over = tokio::sync::watch::Sender::new(false);
+            let calls = ConnectionCalls::default();
+            let (call, bytes) = under_way(Way::Own, &calls);
+            let call = UnderWay { is_unary: false, ..call };
+            let answer = std::future::ready(Response::new(tonic::body::Body::new(Silent)));
+            let answering = call.answered(&Stopping::never(), answer, bytes, |_| Response::default());
+            let mut answering = Box::pin(answering.until(Some(Lapse::new(over.subscribe(), "gone"))));
+            let mut body = answering.as_mut().now_or_never().expect("it is there").into_body();
+            let mut next = || poll_fn(|context| Pin::new(&mut body).poll_frame(context)).now_or_never();
+            assert!(next().is_none(), "nothing has come");
+            over.send_replace(true);
+            let last = next().expect("it is over").expect("a frame").expect("no failure");
+            let trailers = last.into_trailers().expect("trailers");
+            assert_eq!(trailers["grpc-status"], "16");
+            assert!(next().expect("it has ended").is_none());
+        }
+
+        /// Answers that never come.
+        struct Silent;
+
+        impl Body for Silent {
+            type Data = bytes::Bytes;
+            type Error = tonic::Status;
+
+            fn poll_frame(
+                self: Pin<&mut Self>,
+                _: &mut Context<'_>,
+            ) -> Poll<Option<Result<Frame<bytes::Bytes>, tonic::Status>>> {
+                Poll::Pending
             }
         }
 

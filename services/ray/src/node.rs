@@ -48,7 +48,7 @@ impl Scheduler {
         let links = dialler.clone();
         let connect: Connect = Arc::new(move |endpoint| {
             let links = links.clone();
-            Box::pin(async move { links.connect(endpoint, Named::Noted).await })
+            Box::pin(async move { links.connect_to_worker(endpoint, Named::Noted).await })
         });
         Self { dialler, ..Self::with_patience(gateway, Patience::default()).connecting(connect) }
     }

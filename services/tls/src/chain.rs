@@ -35,7 +35,8 @@ pub(crate) enum Whose {
 
 /// What certificates are judged by.
 pub(crate) struct Judge<'a> {
-    pub(crate) realm: &'a Realm,
+    /// Of which cluster a certificate must be; `None`: of whichever its root is.
+    pub(crate) realm: Option<&'a Realm>,
     pub(crate) revoked: &'a [CertRevocationList<'static>],
     pub(crate) now: UnixTime,
 }
@@ -72,7 +73,11 @@ impl Judge<'_> {
         let leaf = leaf
             .map_err(|error| Refused::new(Outcome::Failed, format!("the certificate is damaged: {error}")))?;
         self.holds(&leaf, chain.between, &roots.0, side)?;
-        let identity = identity_in(&leaf)?.within(self.realm);
+        let identity = identity_in(&leaf)?;
+        let identity = match self.realm {
+            Some(realm) => identity.within(realm),
+            None => Ok(identity),
+        };
         let identity = identity.map_err(|why| Refused::new(Outcome::BadName, why.to_string()))?;
         if matches!(identity.kind, Kind::Node(_)) != (whose == Whose::Node) {
             let text = match whose {

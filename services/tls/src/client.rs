@@ -1,6 +1,7 @@
 //! The connecting side.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use rustls::client::Resumption;
@@ -12,8 +13,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
+use tripod_identity::Kind;
 
+use crate::believed::{Believed, BelievedRoots};
 use crate::chain::{Chain, Side, Whose};
+use crate::fault::Fault;
 use crate::limits::HANDSHAKE_TIME;
 use crate::material::Material;
 use crate::outcome::{Outcome, Refused};
@@ -29,15 +33,46 @@ pub type ClientStream<S> = tokio_rustls::client::TlsStream<S>;
 /// Protects connections to ports of nodes. Clones are the same.
 #[derive(Debug, Clone)]
 pub struct ClientTls {
-    tls: Tls,
+    source: Source,
     port: Port,
+}
+
+/// By which files.
+#[derive(Debug, Clone)]
+enum Source {
+    Certified(Tls),
+    /// Without a certificate: who connects proves by something else who it is.
+    Uncertified(Believed),
+}
+
+/// What they are at present.
+#[derive(Debug)]
+enum Current {
+    Certified(Arc<Material>),
+    Uncertified(Arc<BelievedRoots>),
 }
 
 impl ClientTls {
     /// For connections to that port of nodes.
     #[must_use]
     pub fn new(tls: &Tls, port: Port) -> Self {
-        Self { tls: tls.clone(), port }
+        Self { source: Source::Certified(tls.clone()), port }
+    }
+
+    /// The same for a process without a certificate, by the roots of a directory.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub fn uncertified(directory: &Path, port: Port) -> Result<Self, Fault> {
+        Ok(Self { source: Source::Uncertified(Believed::read(directory)?), port })
+    }
+
+    /// Looks at the files now and then, as [`Tls::keep_current`] does. Never ends.
+    pub async fn keep_current(self) {
+        match self.source {
+            Source::Certified(tls) => tls.keep_current().await,
+            Source::Uncertified(believed) => believed.keep_current().await,
+        }
     }
 
     /// Makes the handshake on a connection to `host`, a DNS name or an address, with what is current now. The server must
@@ -82,14 +117,23 @@ impl ClientTls {
 
     fn config(&self, host: &str) -> Result<Arc<ClientConfig>, Error> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let material = self.tls.current();
-        let own = Arc::new(SingleCertAndKey::from(Arc::clone(&material.own)));
-        let verifier = Arc::new(Verifier { material, host: host.to_owned() });
-        let mut config = ClientConfig::builder_with_provider(provider)
+        let (current, own) = match &self.source {
+            Source::Certified(tls) => {
+                let material = tls.current();
+                let own = Arc::clone(&material.own);
+                (Current::Certified(material), Some(own))
+            }
+            Source::Uncertified(believed) => (Current::Uncertified(believed.current()), None),
+        };
+        let verifier = Arc::new(Verifier { current, port: self.port, host: host.to_owned() });
+        let builder = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&rustls::version::TLS13])?
             .dangerous()
-            .with_custom_certificate_verifier(verifier)
-            .with_client_cert_resolver(own);
+            .with_custom_certificate_verifier(verifier);
+        let mut config = match own {
+            Some(own) => builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(own))),
+            None => builder.with_no_client_auth(),
+        };
         config.alpn_protocols = vec![self.port.protocol().to_vec()];
         config.resumption = Resumption::disabled();
         Ok(Arc::new(config))
@@ -103,8 +147,29 @@ fn late(_: Elapsed) -> io::Error {
 /// Judges one server.
 #[derive(Debug)]
 struct Verifier {
-    material: Arc<Material>,
+    current: Current,
+    port: Port,
     host: String,
+}
+
+impl Verifier {
+    /// Whether the server is a worker or an object store. Their certificates are made for a job and not for a host: which one was
+    /// meant is said by the call.
+    fn check_worker(&self, chain: Chain<'_>) -> Result<(), Refused> {
+        let Current::Certified(material) = &self.current else {
+            let text = "workers and stores are connected to with a certificate";
+            return Err(Refused::new(Outcome::NoCertificate, text));
+        };
+        let roots = &material.client_roots;
+        let identity = material.judge().identity(chain, roots, Side::Server, Whose::Client)?;
+        match identity.kind {
+            Kind::Worker(_) | Kind::Store(_) => Ok(()),
+            other => {
+                let text = format!("the server's certificate is of {other}, which is no worker and no store");
+                Err(Refused::new(Outcome::BadName, text))
+            }
+        }
+    }
 }
 
 impl ServerCertVerifier for Verifier {
@@ -117,8 +182,15 @@ impl ServerCertVerifier for Verifier {
         _: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         let chain = Chain { leaf: end_entity, between: intermediates };
-        let identity =
-            self.material.judge().identity(chain, &self.material.node_roots, Side::Server, Whose::Node)?;
+        if matches!(self.port, Port::Store | Port::Worker) {
+            self.check_worker(chain)?;
+            return Ok(ServerCertVerified::assertion());
+        }
+        let (judge, roots) = match &self.current {
+            Current::Certified(material) => (material.judge(), &material.node_roots),
+            Current::Uncertified(believed) => (believed.judge(), &believed.node_roots),
+        };
+        let identity = judge.identity(chain, roots, Side::Server, Whose::Node)?;
         if !is_of_host(end_entity, &self.host) {
             let text =
                 format!("the server's certificate, of {}, is not one of host {}", identity.kind, self.host);

@@ -74,6 +74,24 @@ impl Files {
     }
 }
 
+/// The contents of those that say who is believed.
+pub(crate) struct RootFiles {
+    pub(crate) roots: Vec<u8>,
+    /// Nothing if there are no lists.
+    pub(crate) revoked: Vec<u8>,
+}
+
+impl RootFiles {
+    /// Reads them from a directory.
+    ///
+    /// # Errors
+    /// The roots are missing, or a file cannot be read or is too long.
+    pub(crate) fn read(directory: &Path) -> Result<Self, Fault> {
+        let roots = read(&directory.join(ROOTS_FILE))?.ok_or_else(|| missing(directory, ROOTS_FILE))?;
+        Ok(Self { roots, revoked: read(&directory.join(REVOKED_FILE))?.unwrap_or_default() })
+    }
+}
+
 fn missing(directory: &Path, name: &str) -> Fault {
     let next = format!("make it by `tripod pki --help`, or copy it to {}", directory.display());
     Fault::file(&directory.join(name), "is missing", next)

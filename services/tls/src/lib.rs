@@ -30,11 +30,13 @@
 //! | `tls` | what is current, and how it is replaced |
 //! | `server`, `server_stream`, `rewound` | the accepting side, whose handshake is made as its bytes are read |
 //! | `client` | the connecting side |
+//! | `believed` | what a client believes that has no certificate |
 //! | `peers` | both sides between nodes |
 //! | `presented` | whom the other side of a connection has proved to be |
 //! | `outcome`, `handshakes` | how handshakes end, and how often each has |
 //! | `port`, `mode` | what a port is for, and whether it is protected |
 
+mod believed;
 mod chain;
 mod client;
 mod fault;

@@ -108,7 +108,7 @@ impl Material {
 
     /// What others are judged by, now.
     pub(crate) fn judge(&self) -> Judge<'_> {
-        Judge { realm: &self.identity.realm, revoked: &self.revoked, now: chain::now() }
+        Judge { realm: Some(&self.identity.realm), revoked: &self.revoked, now: chain::now() }
     }
 }
 
@@ -162,7 +162,7 @@ fn pair(
     Ok(Arc::new(own))
 }
 
-fn revoked(path: &Path, pem: &[u8]) -> Result<Vec<CertRevocationList<'static>>, Fault> {
+pub(crate) fn revoked(path: &Path, pem: &[u8]) -> Result<Vec<CertRevocationList<'static>>, Fault> {
     let next = "write there the lists of revoked certificates as PEM, or remove it";
     let mut lists = Vec::new();
     for list in CertificateRevocationListDer::pem_slice_iter(pem) {

@@ -9,11 +9,15 @@ pub enum Port {
     Client,
     /// Health, status and metrics.
     Http,
+    /// Of an object store: nodes and other processes of its job.
+    Store,
+    /// Of a worker: only nodes.
+    Worker,
 }
 
 impl Port {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Peer, Self::Client, Self::Http];
+    pub const ALL: [Self; 5] = [Self::Peer, Self::Client, Self::Http, Self::Store, Self::Worker];
 
     /// Its label in metrics and logs.
     #[must_use]
@@ -22,13 +26,15 @@ impl Port {
             Self::Peer => "peer",
             Self::Client => "client",
             Self::Http => "http",
+            Self::Store => "store",
+            Self::Worker => "worker",
         }
     }
 
     /// The protocol that must be agreed on.
     pub(crate) fn protocol(self) -> &'static [u8] {
         match self {
-            Self::Peer | Self::Client => b"h2",
+            Self::Peer | Self::Client | Self::Store | Self::Worker => b"h2",
             Self::Http => b"http/1.1",
         }
     }

@@ -1,6 +1,6 @@
 //! Whom the other side of a connection has proved to be.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use rustls_pki_types::{CertificateDer, ServerName};
@@ -27,6 +27,8 @@ pub struct Presented(Arc<Shared>);
 #[derive(Debug, Default)]
 struct Shared {
     proved: OnceLock<Proved>,
+    /// The handshake is over.
+    is_encrypted: AtomicBool,
     /// To whom.
     server: Option<ServerTls>,
     /// What was current when it was last found to hold.
@@ -74,13 +76,23 @@ impl Presented {
     /// What is proved to this server.
     pub(crate) fn to(server: ServerTls) -> Self {
         let held_at = AtomicU64::new(server.tls.generation());
-        Self(Arc::new(Shared { proved: OnceLock::new(), server: Some(server), held_at }))
+        Self(Arc::new(Shared { server: Some(server), held_at, ..Shared::default() }))
     }
 
     /// Nothing before the handshake is over, and nothing on a connection in plain text.
     #[must_use]
     pub fn proved(&self) -> Option<&Proved> {
         self.0.proved.get()
+    }
+
+    /// Whether the connection is protected, whoever its client is: not before the handshake is over, and never in plain text.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        self.0.is_encrypted.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn note_encrypted(&self) {
+        self.0.is_encrypted.store(true, Ordering::Release);
     }
 
     /// Whether what was proved would be believed now: no certificate has ended, none is revoked by lists that were taken since,

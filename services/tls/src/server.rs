@@ -29,6 +29,8 @@ pub struct ServerTls {
     pub(crate) is_permissive: bool,
     /// Also by clients that know TLS 1.2 at most.
     takes_older: bool,
+    /// Also from clients without a certificate, who may prove by something else who they are.
+    takes_uncertified: bool,
 }
 
 impl ServerTls {
@@ -40,13 +42,20 @@ impl ServerTls {
             Mode::Permissive => true,
             Mode::Strict => false,
         };
-        Some(Self { tls: tls.clone(), port, is_permissive, takes_older: false })
+        Some(Self { tls: tls.clone(), port, is_permissive, takes_older: false, takes_uncertified: false })
     }
 
     /// Takes TLS 1.2, too.
     #[must_use]
     pub fn also_older(self) -> Self {
         Self { takes_older: true, ..self }
+    }
+
+    /// Takes connections of clients that have no certificate, too, and judges one that it is shown. For a port whose every call is
+    /// judged by who makes it: nobody in particular makes theirs, unless a call proves who does.
+    #[must_use]
+    pub fn also_uncertified(self) -> Self {
+        Self { takes_uncertified: true, ..self }
     }
 
     /// Protects a connection from there. Its handshake is made as it is read from or written to.
@@ -61,7 +70,7 @@ impl ServerTls {
     /// Whether what somebody has proved would be believed now.
     pub(crate) fn believes(&self, proved: &Proved) -> bool {
         let (material, presented) = (self.tls.current(), Presented::default());
-        Verifier { material, port: self.port, presented }.identity(proved.chain()).is_ok()
+        Verifier { material, port: self.port, is_optional: false, presented }.identity(proved.chain()).is_ok()
     }
 
     /// What a connection is accepted with that comes now. Nothing of it is kept for the next one: a client that comes
@@ -70,7 +79,10 @@ impl ServerTls {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let material = self.tls.current();
         let own = Arc::new(SingleCertAndKey::from(Arc::clone(&material.own)));
-        let verifier = Arc::new(Verifier { material, port: self.port, presented: presented.clone() });
+        // Peers always have one: nothing else says which node they are.
+        let is_optional = self.port == Port::Http || (self.port == Port::Client && self.takes_uncertified);
+        let presented = presented.clone();
+        let verifier = Arc::new(Verifier { material, port: self.port, is_optional, presented });
         let versions: &[_] = if self.takes_older {
             &[&rustls::version::TLS13, &rustls::version::TLS12]
         } else {
@@ -92,6 +104,9 @@ impl ServerTls {
 struct Verifier {
     material: Arc<Material>,
     port: Port,
+    /// Whether a client may have no certificate. Probes and scrapers of the HTTP port have none, and see there nothing that
+    /// changes anything.
+    is_optional: bool,
     presented: Presented,
 }
 
@@ -102,10 +117,10 @@ impl Verifier {
         let judge = self.material.judge();
         let as_node = || judge.identity(chain, node_roots, Side::Client, Whose::Node);
         match self.port {
-            Port::Peer => as_node(),
+            Port::Peer | Port::Worker => as_node(),
             // A node is a client when it joins. Each kind of identity counts with its own roots only, and where both
             // refuse it, that word is the better one which does not only miss a root.
-            Port::Client | Port::Http => {
+            Port::Client | Port::Http | Port::Store => {
                 match judge.identity(chain, client_roots, Side::Client, Whose::Client) {
                     Ok(identity) => Ok(identity),
                     Err(refused) => as_node().map_err(|as_node| match refused.outcome {
@@ -119,9 +134,8 @@ impl Verifier {
 }
 
 impl ClientCertVerifier for Verifier {
-    /// Probes and scrapers of the HTTP port have no certificates, and see there nothing that changes anything.
     fn client_auth_mandatory(&self) -> bool {
-        self.port != Port::Http
+        !self.is_optional
     }
 
     fn root_hint_subjects(&self) -> &[DistinguishedName] {

@@ -131,6 +131,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ServerStream<S> {
             return Err(opening.failed(Refused::new(Outcome::BadAlpn, text).into()));
         }
         opening.note(Outcome::Ok, "");
+        self.presented.note_encrypted();
         self.state = State::Protected(Box::new(stream));
         Ok(())
     }

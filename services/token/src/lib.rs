@@ -32,7 +32,7 @@ mod text;
 mod verify;
 
 pub use maker::{Beyond, Maker};
-pub use remembered::Remembered;
+pub use remembered::{Believed, Remembered};
 pub use secret::Secret;
 pub use text::{Illegible, TOKEN_BYTES_MAX, TokenText};
-pub use verify::{Refused, View, verify, verify_join, whose};
+pub use verify::{REFUSED, Refused, View, Why, verify, verify_join, whose, why};

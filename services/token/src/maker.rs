@@ -20,6 +20,16 @@ pub enum Maker {
 pub struct Beyond;
 
 impl Maker {
+    /// Whoever proved this name. Where roles are enforced, who is no operator makes tokens of no job: nobody was granted one. Where
+    /// they are not, everybody may what everybody always could, by the own name.
+    #[must_use]
+    pub fn who_proved(name: String, is_operator: bool, is_enforced: bool) -> Self {
+        match is_enforced && !is_operator {
+            true => Self::Owner { name, jobs: BTreeSet::new() },
+            false => Self::Operator { name },
+        }
+    }
+
     /// As tokens say who made or revoked them.
     #[must_use]
     pub fn name(&self) -> &str {

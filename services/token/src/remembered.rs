@@ -3,7 +3,7 @@
 use parking_lot::Mutex;
 use subtle::ConstantTimeEq as _;
 use tripod_identity::Identity;
-use tripod_state::ids::{LogIndex, TimeMs};
+use tripod_state::ids::{LogIndex, TimeMs, TokenId};
 use zeroize::Zeroizing;
 
 use crate::verify::{Refused, View, identity};
@@ -13,9 +13,18 @@ use crate::verify::{Refused, View, identity};
 #[derive(Default)]
 pub struct Remembered(Mutex<Option<Proof>>);
 
+/// A token that is believed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Believed {
+    /// Which.
+    pub token: TokenId,
+    /// Who bears it.
+    pub identity: Identity,
+}
+
 struct Proof {
     text: Zeroizing<String>,
-    identity: Identity,
+    believed: Believed,
     /// Of the tokens when it was verified.
     revision: LogIndex,
     expires: TimeMs,
@@ -26,7 +35,7 @@ impl Remembered {
     ///
     /// # Errors
     /// [`Refused`].
-    pub fn verify(&self, text: &str, view: &View, now_ms: u64) -> Result<Identity, Refused> {
+    pub fn verify(&self, text: &str, view: &View, now_ms: u64) -> Result<Believed, Refused> {
         let now = TimeMs(view.log_now.0.max(now_ms));
         let mut remembered = self.0.lock();
         if let Some(proof) = &*remembered
@@ -34,18 +43,18 @@ impl Remembered {
             && now < proof.expires
             && bool::from(proof.text.as_bytes().ct_eq(text.as_bytes()))
         {
-            return Ok(proof.identity.clone());
+            return Ok(proof.believed.clone());
         }
         // Whatever comes next, what was proved is not relied on any more.
         *remembered = None;
-        let (_, token) = view.believed(text, now_ms)?;
-        let identity = identity(&view.realm, &token.bearer)?;
+        let (token, known) = view.believed(text, now_ms)?;
+        let believed = Believed { token, identity: identity(&view.realm, &known.bearer)? };
         *remembered = Some(Proof {
             text: Zeroizing::new(text.to_owned()),
-            identity: identity.clone(),
+            believed: believed.clone(),
             revision: view.tokens.revision(),
-            expires: token.expires,
+            expires: known.expires,
         });
-        Ok(identity)
+        Ok(believed)
     }
 }

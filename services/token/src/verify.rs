@@ -24,6 +24,59 @@ pub struct View {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refused;
 
+/// What whoever is refused is told.
+pub const REFUSED: &str =
+    "T1532 token-refused: the token is not valid here; ask an operator for one: `tripod auth token create`";
+
+/// Why a text is refused: for who looks after a node, and never for who shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Why {
+    /// It is no token, or something of it is missing.
+    Illegible,
+    /// None of this cluster's, or with another secret. Which of both is told to nobody.
+    Unknown,
+    /// Somebody has ended it.
+    Revoked,
+    /// Its time is over.
+    Expired,
+    /// It is one to join, or one that was used.
+    Joins,
+}
+
+impl Why {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Illegible, Self::Unknown, Self::Revoked, Self::Expired, Self::Joins];
+
+    /// Its word in figures and logs.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Illegible => "illegible",
+            Self::Unknown => "unknown",
+            Self::Revoked => "revoked",
+            Self::Expired => "expired",
+            Self::Joins => "joins",
+        }
+    }
+}
+
+/// Why [`verify`] refuses a text.
+#[must_use]
+pub fn why(text: &str, view: &View, now_ms: u64) -> Why {
+    if TokenText::parse(text).is_err() {
+        return Why::Illegible;
+    }
+    let now = TimeMs(view.log_now.0.max(now_ms));
+    match view.of_text(text) {
+        Err(Refused) => Why::Unknown,
+        Ok((_, token)) if token.revoked.is_some() => Why::Revoked,
+        Ok((_, token)) if now >= token.expires => Why::Expired,
+        Ok((_, token)) if token.bearer.kind == Kind::Join => Why::Joins,
+        // Its bearer has a name that is none.
+        Ok(_) => Why::Unknown,
+    }
+}
+
 impl View {
     /// What is known of a token whose text this is, at a node whose clock says `now_ms`.
     pub(crate) fn believed(&self, text: &str, now_ms: u64) -> Result<(TokenId, &Token), Refused> {
@@ -98,7 +151,7 @@ pub(crate) fn identity(realm: &Realm, bearer: &Bearer) -> Result<Identity, Refus
 
 impl fmt::Display for Refused {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("T1532 token-refused: the token is not valid here; ask an operator for one: `tripod auth token create`")
+        out.write_str(REFUSED)
     }
 }
 

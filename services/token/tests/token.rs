@@ -9,8 +9,8 @@ use tripod_state::ids::{DurationMs, LogIndex, TaskId, Term, TimeMs, TokenId};
 use tripod_state::token::{Bearer, Command as Token, Kind};
 use tripod_state::{ApplyContext, Command, Envelope, State, level};
 use tripod_token::{
-    Beyond, Illegible, Maker, Refused, Remembered, TOKEN_BYTES_MAX, TokenText, View, verify, verify_join,
-    whose,
+    Beyond, Illegible, Maker, REFUSED, Refused, Remembered, TOKEN_BYTES_MAX, TokenText, View, Why, verify,
+    verify_join, whose, why,
 };
 
 const BORN: u64 = 1_000;
@@ -132,23 +132,49 @@ fn s30_a_token_to_join_proves_nobody_and_serves_once() {
 }
 
 #[test]
+fn s30_why_a_token_is_refused_is_known_to_the_node_and_not_whether_id_or_secret_is_wrong() {
+    let mut cluster = Cluster::new();
+    let (token, text) = cluster.make(bearer(Kind::Operator));
+    let (_, other) = cluster.make(bearer(Kind::Operator));
+    let (_, join) = cluster.make(bearer(Kind::Join));
+    let view = cluster.view();
+    let parts: Vec<&str> = text.split('_').collect();
+    let others: Vec<&str> = other.split('_').collect();
+    let mixed = resummed(&[parts[0], parts[1], parts[2], others[3]]);
+    let nobodys = resummed(&[parts[0], parts[1], "aaaaaaaaaaaaa", parts[3]]);
+    assert_eq!(why(&mixed, &view, BORN), Why::Unknown);
+    assert_eq!(why(&nobodys, &view, BORN), Why::Unknown);
+    assert_eq!(why(&text[..60], &view, BORN), Why::Illegible);
+    assert_eq!(why(&join, &view, BORN), Why::Joins);
+    assert_eq!(why(&text, &view, BORN + LIFE), Why::Expired);
+    cluster.revoke(token);
+    assert_eq!(why(&text, &cluster.view(), BORN + LIFE), Why::Revoked);
+    let words: BTreeSet<_> = Why::ALL.map(Why::word).into_iter().collect();
+    assert_eq!(words.len(), Why::ALL.len());
+    assert_eq!(Refused.to_string(), REFUSED);
+}
+
+#[test]
 fn s31_what_a_connection_has_proved_holds_until_the_tokens_change() {
     let mut cluster = Cluster::new();
     let (token, text) = cluster.make(bearer(Kind::Operator));
     let (_, other) = cluster.make(bearer(Kind::Viewer));
     let remembered = Remembered::default();
+    let whose_call =
+        |text: &str, view: &View, now| remembered.verify(text, view, now).map(|believed| believed.identity);
     let view = cluster.view();
     let alice = verify(&text, &view, BORN);
     assert!(alice.is_ok());
     for _ in 0..3 {
-        assert_eq!(remembered.verify(&text, &view, BORN), alice);
+        assert_eq!(whose_call(&text, &view, BORN), alice);
     }
-    assert_ne!(remembered.verify(&other, &view, BORN), alice, "another token is another bearer");
-    assert_eq!(remembered.verify(&text, &view, BORN), alice);
-    assert_eq!(remembered.verify(&text, &view, BORN + LIFE), Err(Refused), "time goes on without a change");
-    assert_eq!(remembered.verify(&text, &view, BORN), alice);
+    assert_ne!(whose_call(&other, &view, BORN), alice, "another token is another bearer");
+    assert_eq!(whose_call(&text, &view, BORN), alice);
+    assert_eq!(whose_call(&text, &view, BORN + LIFE), Err(Refused), "time goes on without a change");
+    assert_eq!(whose_call(&text, &view, BORN), alice);
+    assert_eq!(remembered.verify(&text, &view, BORN).map(|believed| believed.token), Ok(token));
     cluster.revoke(token);
-    assert_eq!(remembered.verify(&text, &cluster.view(), BORN), Err(Refused));
+    assert_eq!(whose_call(&text, &cluster.view(), BORN), Err(Refused));
 }
 
 #[test]
@@ -167,6 +193,11 @@ fn s31_a_table_that_was_forgotten_and_made_anew_is_another_one() {
 #[test]
 fn s32_nobody_makes_a_token_that_may_do_more() {
     let operator = Maker::Operator { name: "alice".to_owned() };
+    let proved = |is_operator, is_enforced| Maker::who_proved("x".to_owned(), is_operator, is_enforced);
+    for (is_operator, is_enforced) in [(true, true), (true, false), (false, false)] {
+        assert_eq!(proved(is_operator, is_enforced).check(&bearer(Kind::Operator)), Ok(()));
+    }
+    assert_eq!(proved(false, true).check(&bearer(Kind::Agent)), Err(Beyond), "nobody was granted a job");
     let owner = Maker::Owner { name: "bob".to_owned(), jobs: BTreeSet::from(["train".to_owned()]) };
     for kind in Kind::ALL {
         assert_eq!(operator.check(&bearer(kind)), Ok(()));

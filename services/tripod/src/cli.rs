@@ -59,7 +59,7 @@ pub(crate) struct Global {
     tls_dir: Option<PathBuf>,
 
     /// File of a token by which this command says whose it is, for its user only; shown to nodes over TLS, so --tls-dir is
-    /// needed, too (`tripod auth --help`)
+    /// needed, too, where ca.crt is enough then (`tripod auth --help`)
     #[arg(long, global = true, env = "TRIPOD_TOKEN_FILE", value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
 

@@ -20,10 +20,12 @@
 //! |---|---|
 //! | `serve` | the server, and how many connections it has and for how long |
 //! | `router` | the paths and their answers |
+//! | `bearer` | the token that a request shows, if it shows one |
 //! | `view` | the JSON |
 //! | `metrics` | the page `/metrics` |
 //! | `ui` | the page for people |
 
+mod bearer;
 mod metrics;
 mod router;
 mod serve;

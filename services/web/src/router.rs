@@ -8,6 +8,7 @@ use axum::routing::get;
 use axum::{Json, Router};
 use tripod_gateway::{Check, Gateway, Readiness};
 
+use crate::bearer;
 use crate::metrics::{self, NodeFigures, SnapshotsSeen};
 use crate::ui::{self, Page};
 use crate::view::View;
@@ -41,18 +42,19 @@ pub fn router(gateway: Gateway) -> Router {
 
 /// The same for a node that also shows these, as far as `parts` goes.
 pub(crate) fn router_with(gateway: Gateway, figures: NodeFigures, parts: Parts, page: Page) -> Router {
-    let seen = SnapshotsSeen::default();
+    let (seen, bearers) = (SnapshotsSeen::default(), figures.bearers.clone());
     let programs = Router::new()
         .route("/livez", get(livez))
         .route("/readyz", get(readyz))
         .route("/status", get(status))
         .route("/metrics", get(move |gateway| metrics(gateway, seen.clone(), figures.clone())))
         .with_state(gateway);
-    match parts {
+    let router = match parts {
         Parts::All => programs.merge(ui::routes(page)),
         Parts::WithoutPage => programs.route("/", get(index)),
         Parts::PageOnly => ui::routes(page),
-    }
+    };
+    bearer::judged(router, bearers)
 }
 
 /// What a browser is shown that was given the address alone, of a node without a page.

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use axum::Router;
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
@@ -16,6 +16,7 @@ use tripod_gateway::Gateway;
 use tripod_local::{ConnectionLimits, Connections};
 use tripod_tls::ServerTls;
 
+use crate::bearer::Arrived;
 use crate::metrics::{self, NodeFigures, SnapshotsSeen};
 use crate::router::{Parts, router_with};
 use crate::ui::{LOOK_EVERY, Page};
@@ -139,11 +140,17 @@ async fn accept_until(
             Ok(permit) => {
                 let mut builder = http1::Builder::new();
                 builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME);
-                let service = TowerToHyperService::new(router.clone());
-                let stream: Box<dyn Bytes> = match &tls {
-                    Some(tls) => Box::new(tls.accept(stream, Some(peer.ip().to_canonical()))),
-                    None => Box::new(stream),
+                let from = peer.ip().to_canonical();
+                let (stream, presented): (Box<dyn Bytes>, _) = match &tls {
+                    Some(tls) => {
+                        let stream = tls.accept(stream, Some(from));
+                        let presented = stream.presented();
+                        (Box::new(stream), Some(presented))
+                    }
+                    None => (Box::new(stream), None),
                 };
+                let arrived = Extension(Arrived { from, presented });
+                let service = TowerToHyperService::new(router.clone().layer(arrived));
                 let serving = graceful.watch(builder.serve_connection(TokioIo::new(stream), service));
                 tokio::spawn(async move {
                     // Its client has gone, or said what is no request.

@@ -64,7 +64,7 @@ impl Store {
     pub(crate) async fn connect(address: &str, process: u64) -> Result<Self, String> {
         let connecting = async {
             let target = tripod_dial::endpoint(address, Callee::Worker).map_err(|error| error.to_string())?;
-            let channel = target.connect().await.map_err(|error| root_of(&error))?;
+            let channel = tripod_dial::connect_to_worker(&target).await.map_err(|error| root_of(&error))?;
             // Of no object: what is wanted is where its socket is.
             let ask = ObjStoreInfoRequest { objectid: Vec::new() };
             let told = ObjStoreClient::new(channel)

@@ -16,6 +16,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use h2::client::{ResponseFuture, SendRequest};
 use h2::{Ping, PingPong, Reason, RecvStream, SendStream};
+use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::uri::{Authority, Scheme};
 use http::{Request, Response, Uri, Version};
@@ -137,6 +138,10 @@ impl Wire {
     ) -> Result<(ResponseFuture, SendStream<Bytes>), BoxError> {
         head.uri = uri(&self.node, head.uri.path())?;
         head.version = Version::HTTP_2;
+        // What the agent was told to show counts for all of its clients, as its certificate does.
+        if let Some(bearer) = tripod_dial::bearer() {
+            head.headers.insert(AUTHORIZATION, bearer);
+        }
         let mut requests = self.requests.clone().ready().await?;
         Ok(requests.send_request(Request::from_parts(head, ()), is_all)?)
     }

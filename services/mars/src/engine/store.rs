@@ -32,7 +32,7 @@ pub(crate) fn by(dialler: &Dialler) -> Connect {
     let dialler = dialler.clone();
     Arc::new(move |endpoint| {
         let dialler = dialler.clone();
-        Box::pin(async move { dialler.connect(endpoint, Named::Noted).await })
+        Box::pin(async move { dialler.connect_to_worker(endpoint, Named::Noted).await })
     })
 }
 

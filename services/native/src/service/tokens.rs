@@ -1,6 +1,5 @@
 //! `tripod.v1.Tokens`.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use http::Extensions;
@@ -8,7 +7,7 @@ use tonic::{Request, Response, Status};
 use tripod_audit::{Auditor, Record};
 use tripod_gate::{Caller, Mode, Role};
 use tripod_gateway::{Consistency, Gateway};
-use tripod_port::{CallContext, CallerAddress};
+use tripod_port::CallContext;
 use tripod_proto::tripod::v1::tokens_server::Tokens;
 use tripod_proto::tripod::v1::{
     CreateTokenRequest, CreatedToken, ListTokensRequest, ListTokensResponse, RevokeTokenRequest,
@@ -53,7 +52,7 @@ impl Service {
     }
 
     async fn make(&self, request: Request<CreateTokenRequest>) -> Result<Response<CreatedToken>, Status> {
-        if !is_private(request.extensions()) {
+        if !CallContext::is_private(request.extensions()) {
             return Err(status::token::in_plain_text());
         }
         let maker = self.maker(request.extensions());
@@ -146,10 +145,7 @@ impl Tokens for Service {
 
 /// Whoever has a certificate of this role. Where roles are not enforced it may what it always could, by its own name.
 fn by_certificate(name: String, role: Option<Role>, authorise: Mode) -> Maker {
-    if authorise == Mode::Enforce && role != Some(Role::Operator) {
-        return Maker::Owner { name, jobs: BTreeSet::new() };
-    }
-    Maker::Operator { name }
+    Maker::who_proved(name, role == Some(Role::Operator), authorise == Mode::Enforce)
 }
 
 fn check(maker: Option<&Maker>, bearer: &tripod_state::token::Bearer) -> Result<(), Status> {
@@ -160,15 +156,6 @@ fn check(maker: Option<&Maker>, bearer: &tripod_state::token::Bearer) -> Result<
 fn said_by(maker: Option<&Maker>, mut said: String) -> String {
     said.truncate(said.floor_char_boundary(TOKEN_BY_BYTES_MAX));
     maker.map_or(said, |maker| maker.name().to_owned())
-}
-
-/// Whether nobody on the way reads the answer.
-fn is_private(extensions: &Extensions) -> bool {
-    CallContext::proved(extensions).is_some() || is_on_this_host(CallContext::address(extensions))
-}
-
-fn is_on_this_host(address: CallerAddress) -> bool {
-    address.0.is_none_or(|address| address.is_loopback())
 }
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ use tripod_proto::tripod::v1::{LocalBatches, LocalRelayed};
 use super::nodes::Nodes;
 
 const PATH: &str = "/tripod.v1.RayLine/Batches";
+/// By which a call shows a token.
+const AUTHORIZATION: &str = "authorization";
 
 /// The stream to a node, opened with the first batch.
 #[derive(Debug)]
@@ -73,7 +75,10 @@ impl<'a> Batches<'a> {
         // A node may begin its answer only when it has something to answer.
         batches.try_send(first).map_err(|error| Status::internal(error.to_string()))?;
         let mut request = Request::new(ReceiverStream::new(waiting));
-        for (key, value) in &self.asked.metadata {
+        // A process that has a token of its own calls as its bearer, and every other one as the store.
+        tripod_dial::show(&mut request);
+        let others = |key: &str| key != AUTHORIZATION || tripod_dial::protection().is_some();
+        for (key, value) in self.asked.metadata.iter().filter(|(key, _)| others(key)) {
             let bad = || Status::invalid_argument(format!("`{key}`: `{value}` is no metadata"));
             let key: MetadataKey<Ascii> = key.parse().map_err(|_| bad())?;
             let value: MetadataValue<Ascii> = value.parse().map_err(|_| bad())?;

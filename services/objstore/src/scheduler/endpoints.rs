@@ -82,6 +82,7 @@ impl Endpoints {
             if let Some(job) = &self.job {
                 request.metadata_mut().insert(JOB, job.clone());
             }
+            tripod_dial::show(&mut request);
             let sent = async {
                 let channel = self.nodes.channel(place).await;
                 send(channel.map_err(|attempt| Status::unavailable(attempt.cause))?, request).await

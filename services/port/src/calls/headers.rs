@@ -21,7 +21,7 @@ static RESERVED: [HeaderName; 7] = [
     header::UPGRADE,
 ];
 
-/// Adds metadata, in place of what there was with the same names.
+/// Adds metadata, in place of what there was with the same names; `authorization` is passed over.
 ///
 /// # Errors
 /// An entry is no header, or one that is reserved.
@@ -30,6 +30,10 @@ pub(super) fn put(headers: &mut HeaderMap, metadata: Vec<wire::Metadata>) -> Res
     for wire::Metadata { key, value } in metadata {
         let name = HeaderName::from_bytes(key.as_bytes());
         let name = name.map_err(|_| refused::misused(format_args!("{key:?} is no name of metadata")))?;
+        // Who calls is said by the stream's own head, for all of its ops.
+        if name == header::AUTHORIZATION {
+            continue;
+        }
         let is_grpcs = name.as_str().starts_with(GRPC) && name != PREVIOUS_ATTEMPTS;
         if is_grpcs || RESERVED.contains(&name) {
             return Err(refused::misused(format_args!(
@@ -84,6 +88,15 @@ mod tests {
             (&headers["x-b"], &headers[PREVIOUS_ATTEMPTS]),
             (&"1".parse().unwrap(), &"1".parse().unwrap())
         );
+    }
+
+    #[test]
+    fn s30_an_op_has_no_word_in_who_calls() {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::AUTHORIZATION, HeaderValue::from_static("Bearer of-the-stream"));
+        put(&mut headers, vec![entry("Authorization", "Bearer of-the-op"), entry("x-a", "1")]).unwrap();
+        assert_eq!(headers[header::AUTHORIZATION], "Bearer of-the-stream");
+        assert_eq!(headers["x-a"], "1");
     }
 
     #[test]

@@ -32,11 +32,32 @@ impl Hello {
         headers::put(&mut headers, metadata)?;
         Ok(Self { headers, session: (!session.is_empty()).then_some(session) })
     }
+
+    /// The same for a stream whose head has said so who calls.
+    pub(super) fn bearing(mut self, bearer: Option<&HeaderValue>) -> Self {
+        if let Some(bearer) = bearer {
+            self.headers.insert(header::AUTHORIZATION, bearer.clone());
+        }
+        self
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn s30_who_calls_is_said_by_the_head_of_the_stream_alone() {
+        let said =
+            wire::Metadata { key: "authorization".to_owned(), value: "Bearer of-the-hello".to_owned() };
+        let hello = || {
+            let metadata = vec![said.clone()];
+            Hello::of(wire::Hello { metadata, ..Default::default() }).unwrap()
+        };
+        assert!(!hello().bearing(None).headers.contains_key(header::AUTHORIZATION));
+        let bearer = HeaderValue::from_static("Bearer of-the-stream");
+        assert_eq!(hello().bearing(Some(&bearer)).headers[header::AUTHORIZATION], bearer);
+    }
 
     #[test]
     fn a_session_is_a_number_in_decimal_or_none() {

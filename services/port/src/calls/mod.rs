@@ -90,10 +90,12 @@ pub(crate) fn open(
         return refused::streams().into_http();
     };
     let base = request.uri().clone();
+    let bearer = request.headers().get(header::AUTHORIZATION).cloned();
     let frames = Received::of_frames(request, bytes).into_body();
     let frames = Streaming::new_request(RawCodec, frames, None, Some(FRAME_BYTES_MAX));
     let outbox = Arc::new(Outbox::new());
     let serving = Serving::new(services.clone(), calls, frames, base, Arc::clone(&outbox), place);
+    let serving = serving.bearing(bearer);
     // What tokio takes a task for that has done much would break the order in which ops begin. It lets others run by itself.
     let task = tokio::spawn(tokio::task::unconstrained(serving));
     let frames = Frames::new(outbox, task.abort_handle(), services.tally().clone());

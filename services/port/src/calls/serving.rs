@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::Uri;
+use http::{HeaderValue, Uri};
 use prost::Message as _;
 use tokio::time::Sleep;
 use tokio_stream::Stream as _;
@@ -39,6 +39,8 @@ pub(super) struct Serving {
     /// Gone when the client has ended its side, or is not heard any more.
     frames: Option<Streaming<Bytes>>,
     hello: Option<Hello>,
+    /// By what its head has said who calls.
+    bearer: Option<HeaderValue>,
     /// Until when the hello must come.
     hello_by: Pin<Box<Sleep>>,
     paths: Paths,
@@ -70,6 +72,7 @@ impl Serving {
             calls,
             frames: Some(frames),
             hello: None,
+            bearer: None,
             hello_by: Box::pin(tokio::time::sleep(HELLO_TIME)),
             paths: Paths::new(base),
             paths_held: None,
@@ -80,6 +83,12 @@ impl Serving {
             open,
             _place: place,
         }
+    }
+
+    /// The same for a stream whose own head said so who calls: each of its ops is that one's.
+    pub(super) fn bearing(mut self, bearer: Option<HeaderValue>) -> Self {
+        self.bearer = bearer;
+        self
     }
 
     /// Learns how far the stop of the port is, and has the ops learn it that must.
@@ -139,7 +148,9 @@ impl Serving {
             return Err(refused::misused("only a node says answers, grants and bye; send ops"));
         }
         match (&self.hello, hello) {
-            (None, Some(hello)) => self.hello = Some(Hello::of(hello)?),
+            (None, Some(hello)) => {
+                self.hello = Some(Hello::of(hello)?.bearing(self.bearer.as_ref()));
+            }
             (None, None) => return Err(refused::misused("the first frame has no hello; send it there")),
             (Some(_), Some(_)) => return Err(refused::misused("a second hello came; open another stream")),
             (Some(_), None) => {}

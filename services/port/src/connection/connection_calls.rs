@@ -84,6 +84,18 @@ impl ConnectionCalls {
         self.shared.presented.get()?.proved()
     }
 
+    /// Whether it is by TLS: also if its client has no certificate.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        self.shared.presented.get().is_some_and(Presented::is_encrypted)
+    }
+
+    /// From where it comes.
+    #[must_use]
+    pub fn address(&self) -> CallerAddress {
+        self.shared.connection.address()
+    }
+
     /// It is of a process of this user of the machine.
     pub(crate) fn come_from(&self, user: u32) {
         // Once, before its first call.

@@ -23,13 +23,14 @@ def new_id():
 class Scheduler:
     """The nodes of one cluster."""
 
-    def __init__(self, endpoints=None, job=None):
+    def __init__(self, endpoints=None, job=None, credentials=None):
         """`endpoints` is a comma-separated text or a list of `host:port`; None: TRIPOD_ENDPOINTS. `job`: the name of the job
-        whose sessions they are; None: the port's own."""
+        whose sessions they are; None: the port's own. `credentials`: by which nodes know who calls; None: those of this
+        process."""
         endpoints = endpoints or os.environ.get(ENDPOINTS)
         if not endpoints:
             raise ValueError(f"no cluster: give the endpoints of its nodes, or set {ENDPOINTS}")
-        self._link = Link(endpoints, job)
+        self._link = Link(endpoints, job, credentials)
         self.endpoints = self._link.endpoints
 
     def call(self, name, /, patience_s=PATIENCE_S, held_s=0.0, **fields):

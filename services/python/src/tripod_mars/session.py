@@ -1,8 +1,10 @@
 """A session: what a program executes belongs to one, and ends with it."""
 
 import atexit
+import os
 import threading
 
+from tripod_ray import credentials
 from tripod_ray.edge import interface
 
 from . import execution, put
@@ -13,7 +15,7 @@ from .mutable import MutableTensor, create_mutable_tensor, get_mutable_tensor
 from .mutable_frame import MutableDataFrame, create_mutable_dataframe, get_mutable_dataframe
 from .reader import PATIENCE_S, Reader
 from .release import Releases
-from .scheduler import Scheduler, new_id
+from .scheduler import ENDPOINTS, Scheduler, new_id
 from .workers import Workers
 
 _lock = threading.Lock()
@@ -170,15 +172,20 @@ def new_session(
     if_not_exist=True,
     compressions=(),
     patience_s=PATIENCE_S,
+    tls_dir=None,
+    token_file=None,
 ):
     """A session at a cluster, whose nodes are `endpoints` (a list or a comma-separated text) or TRIPOD_ENDPOINTS.
 
     With a `session_id` it may be one that others use, and stays when the program ends; without one it ends with the program.
     `job`: the name of the job whose workers compute; None: the port's own. `default`: tensors that are executed without a
     session use it. `compressions`: how data may come, what is liked best first
-    (zstd, lz4, gzip). Raises `RefusedError` if it is there and `if_not_exist` is false, `UnreachableError`.
+    (zstd, lz4, gzip). `tls_dir`: a directory of certificates for nodes that use TLS, and `token_file`: a file of a token that
+    is shown to them; None: TRIPOD_TLS_DIR and TRIPOD_TOKEN_FILE. Raises `RefusedError` if it is there and `if_not_exist` is
+    false, `UnreachableError`, `ValueError` if a file cannot be used.
     """
-    scheduler = Scheduler(endpoints, job)
+    proofs = None if tls_dir is None and token_file is None else credentials.given(tls_dir, token_file)
+    scheduler = Scheduler(endpoints, job, proofs)
     try:
         answer = scheduler.call(
             "CreateSession",
@@ -205,6 +212,9 @@ def get_default_session():
     try:
         return new_session()
     except ValueError:
+        if os.environ.get(ENDPOINTS):
+            # A file of the environment's cannot be used.
+            raise
         raise SessionError(
             "no session: call `tripod_mars.new_session(endpoints)`, or set TRIPOD_ENDPOINTS to the nodes of a cluster"
         ) from None

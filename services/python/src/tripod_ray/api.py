@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from numbers import Real
 
-from . import needs, runtime, wire
+from . import credentials, needs, runtime, wire
 from .calls import Alone
 from .edge import interface
 from .local import STORE_MIB, LocalCluster
@@ -37,6 +37,8 @@ def init(
     num_cpus=None,
     memory=None,
     resources=None,
+    tls_dir=None,
+    token_file=None,
 ):
     """Connects this program to a cluster, as a driver.
 
@@ -50,6 +52,10 @@ def init(
     `node_ip` is this machine's address, as its object store is registered; without it the environment's
     TRIPOD_NODE_IP, else the address by which it reaches the first node. `objstore_address` chooses among
     several stores of this machine. `job` names the job whose scheduler is used; without it the port's own.
+
+    `tls_dir` is a directory of certificates for nodes that use TLS, as `tripod --tls-dir` has it, and `token_file` a file of
+    a token that is shown to them; without them the environment's TRIPOD_TLS_DIR and TRIPOD_TOKEN_FILE. With a token the
+    directory needs only `ca.crt`. Raises `ValueError` if a file cannot be used.
     """
     if runtime.connected() is not None:
         raise RuntimeError("connected already: call shutdown() first")
@@ -62,12 +68,21 @@ def init(
         text = "num_cpus, memory and resources are for a cluster that init starts; workers say them themselves"
         raise ValueError(text)
     needs.offers(**of_worker)
+    # A cluster of this program alone is in plain text, on loopback.
+    proofs = credentials.given(tls_dir, token_file) if address else credentials.Credentials()
     try:
         if not address:
             workers = num_workers if num_workers is not None else os.cpu_count() or 1
             _local = LocalCluster(workers, store_mib, of_worker=of_worker)
             address, node_ip = _local.endpoints, _local.node_ip
-        process = Process(address, driver=True, node_ip=node_ip, store_address=objstore_address, job=job)
+        process = Process(
+            address,
+            driver=True,
+            node_ip=node_ip,
+            store_address=objstore_address,
+            job=job,
+            credentials=proofs,
+        )
         runtime.connect(process)
         reusables.export_all(process)
     except BaseException:

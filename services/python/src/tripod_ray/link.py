@@ -6,7 +6,7 @@ import time
 
 import grpc
 
-from . import wire
+from . import credentials as proofs, wire
 from .errors import RefusedError, UnreachableError
 from .batch_stream import BatchStream, BatchStreamEnded
 from .relay import RelayedBatchStream, RelayEnded
@@ -49,14 +49,16 @@ class Link:
     """Channels to the nodes of one cluster. Every node takes every call and passes it on to the leader; the
     one that is said to lead is used if its address is known, else one until it fails."""
 
-    def __init__(self, endpoints, job=None):
-        """`endpoints` is a comma-separated text or a list of `host:port`."""
+    def __init__(self, endpoints, job=None, credentials=None):
+        """`endpoints` is a comma-separated text or a list of `host:port`. `credentials`: by which nodes know who calls;
+        None: those of this process."""
         if isinstance(endpoints, str):
             endpoints = endpoints.split(",")
         self.endpoints = [endpoint.strip() for endpoint in endpoints if endpoint.strip()]
         if not self.endpoints:
             raise ValueError("no endpoint of the cluster is given")
         self._job = ((wire.JOB, job),) if job else ()
+        self._credentials = credentials or proofs.default()
         self._lock = threading.Lock()
         self._at = 0
         self._channels = {}
@@ -79,7 +81,7 @@ class Link:
         def once(at, left_s):
             call = self._call(at, path)
             answer, sent = call.with_call(
-                request, timeout=max(0.05, min(attempt_s, left_s)), metadata=(*self._job, *metadata)
+                request, timeout=max(0.05, min(attempt_s, left_s)), metadata=(*self._said(), *metadata)
             )
             self._follow(at, sent.initial_metadata())
             if trailers is not None:
@@ -104,7 +106,7 @@ class Link:
                     # A node of an earlier version.
                     self._without_lines.add(at)
             metadata = (
-                *self._job,
+                *self._said(),
                 (wire.SESSION, session),
                 (wire.SEQ, str(message.seq)),
                 (wire.ACKED, str(message.acked)),
@@ -143,6 +145,10 @@ class Link:
             if failures >= len(self.endpoints):
                 time.sleep(random.uniform(0.3, 1.0) * min(_PAUSE_MOST_S, 0.02 * 2 ** min(failures, 6)))
 
+    def _said(self):
+        """What each call says: about which job it is, and who makes it."""
+        return (*self._job, *self._credentials.metadata())
+
     def close(self):
         with self._lock:
             self._closed = True
@@ -173,7 +179,7 @@ class Link:
         stream = self._stream
         if stream is None or self._stream_at != at:
             self._drop_stream()
-            metadata = (*self._job, (wire.SESSION, session))
+            metadata = (*self._said(), (wire.SESSION, session))
             stream = self._open_stream(at, metadata)
             self._stream, self._stream_at = stream, at
         try:
@@ -228,8 +234,8 @@ class Link:
         with self._lock:
             channel = self._channels.get(at)
             if channel is None:
-                channel = self._channels[at] = grpc.insecure_channel(
-                    self.endpoints[at], options=_options(_CONNECT_S)
+                channel = self._channels[at] = self._credentials.channel(
+                    self.endpoints[at], _options(_CONNECT_S)
                 )
             return channel
 

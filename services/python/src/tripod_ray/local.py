@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 
+from . import credentials
 from .errors import ClusterError
 
 PROGRAM = "TRIPOD_BIN"
@@ -29,6 +30,9 @@ class LocalCluster:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(_import_path())}
         # What the workers of this cluster are told by their command line.
         for name in ("TRIPOD_ENDPOINTS", "TRIPOD_NODE_IP", "TRIPOD_NUM_CPUS", "TRIPOD_MEMORY", "TRIPOD_RESOURCES"):
+            environment.pop(name, None)
+        # They are for other clusters: this one is in plain text.
+        for name in (credentials.TLS_DIR, credentials.TOKEN_FILE):
             environment.pop(name, None)
         self._keeper = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True

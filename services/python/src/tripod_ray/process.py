@@ -39,11 +39,11 @@ _log = logging.getLogger("tripod_ray")
 class Process:
     """One registration with the scheduler. It ends with `close`, or when `lost` says why."""
 
-    def __init__(self, endpoints, *, driver, node_ip=None, store_address="", job=None, slots=None, offers=()):
+    def __init__(self, endpoints, *, driver, node_ip=None, store_address="", job=None, slots=None, offers=(), credentials=None):
         """Registers, and connects to the object store of this machine. `offers` is metadata by which a worker says
-        what it has. Raises `TripodError`."""
+        what it has, `credentials` how it proves who it is. Raises `TripodError`."""
         _raise_descriptor_limit()
-        self.link = link.Link(endpoints, job)
+        self.link = link.Link(endpoints, job, credentials)
         self.outbox = Outbox(self.link)
         self.outbox.direct = driver
         self.driver = driver

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 
-from . import calls, cancelling, context, link, needs, runtime, wire
+from . import calls, cancelling, context, credentials, link, needs, runtime, wire
 from .api import ENDPOINTS
 from .cancelling import Cancels
 from .ending import Signals, end_with_input, limit_end
@@ -279,6 +279,12 @@ def main(arguments=None):
         "--objstore-address", default="", help="which object store, if this machine has several"
     )
     parser.add_argument("--job", help="the job whose scheduler it serves; the port's own if it is not given")
+    parser.add_argument(
+        "--tls-dir", help=f"directory of certificates, for nodes that use TLS ({credentials.TLS_DIR})"
+    )
+    parser.add_argument(
+        "--token-file", help=f"file of a token that is shown to nodes over TLS ({credentials.TOKEN_FILE})"
+    )
     parser.add_argument("--slots", type=int, default=SLOTS, help="tasks that may wait at this worker")
     parser.add_argument(
         "--num-cpus",
@@ -306,6 +312,8 @@ def main(arguments=None):
         parser.error(f"give --address, or set {ENDPOINTS}")
     try:
         options.offers = needs.offers(options.num_cpus, options.memory, options.resources)
+        # Whatever connects in this process: what it executes may, too.
+        credentials.use(credentials.given(options.tls_dir, options.token_file))
     except (TypeError, ValueError) as error:
         parser.error(str(error))
     logging.basicConfig(level=logging.INFO if options.verbose else logging.WARNING, stream=sys.stderr)

@@ -5,7 +5,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tripod_tls::{ClientTls, HANDSHAKE_TIME, Mode, Outcome, Port, ServerTls, refusal};
 
 use crate::support::{
-    Authority, HOUR, Pair, SOON, Wanted, World, answer, connect, connect_as, counted, put, stranger,
+    Authority, HOUR, Pair, SOON, Wanted, World, answer, connect, connect_as, counted, put, put_pair, stranger,
 };
 
 fn server(world: &World, port: Port) -> (tripod_tls::Tls, ServerTls) {
@@ -178,6 +178,73 @@ async fn the_http_port_serves_who_has_no_certificate_and_judges_who_has_one() {
     let mut config = stranger(&world.nodes, Some((vec![others.der.clone()], others.key())));
     config.alpn_protocols = Vec::new();
     assert!(connect_as(&one, config).await.0.0.is_err());
+}
+
+#[tokio::test]
+async fn s30_a_client_port_serves_who_has_no_certificate_only_where_that_was_said_and_a_peer_port_never() {
+    let world = World::new();
+    for (port, said, is_served) in
+        [(Port::Client, true, true), (Port::Client, false, false), (Port::Peer, true, false)]
+    {
+        let (tls, one) = server(&world, port);
+        let one = if said { one.also_uncertified() } else { one };
+        let ((served, accepted), asked) = connect_as(&one, stranger(&world.nodes, None)).await;
+        assert_eq!((served.is_ok(), asked.is_ok()), (is_served, is_served), "{port:?} {said}");
+        let presented = accepted.presented();
+        assert!(presented.proved().is_none() && presented.still_holds());
+        assert_eq!(presented.is_encrypted(), is_served);
+        let outcome = if is_served { Outcome::Ok } else { Outcome::NoCertificate };
+        assert_eq!(counted(&tls, port), outcome);
+    }
+    // Our own client without a certificate judges the server as every other one.
+    let (tls, one) = server(&world, Port::Client);
+    let bare = tempfile::tempdir().expect("a directory");
+    assert!(ClientTls::uncertified(bare.path(), Port::Client).is_err(), "there are no roots");
+    std::fs::copy(world.node.path().join("ca.crt"), bare.path().join("ca.crt")).expect("copied");
+    let client = ClientTls::uncertified(bare.path(), Port::Client).expect("roots are enough");
+    let ((served, _), asked) = connect(&one.clone().also_uncertified(), &client).await;
+    assert!(served.is_ok() && asked.is_ok(), "{served:?} {asked:?}");
+    assert_eq!(counted(&tls, Port::Client), Outcome::Ok);
+    let ((_, _), asked) = connect(&one, &client).await;
+    assert_eq!(refusal(&asked.expect_err("refused")).as_deref(), Some("the server wants a certificate"));
+    // A certificate that is shown is judged all the same.
+    let (tls, one) = server(&world, Port::Client);
+    let others = Authority::new("others").sign(&Wanted::operator());
+    let config = stranger(&world.nodes, Some((vec![others.der.clone()], others.key())));
+    assert!(connect_as(&one.also_uncertified(), config).await.0.0.is_err());
+    assert_eq!(counted(&tls, Port::Client), Outcome::UnknownCa);
+}
+
+#[tokio::test]
+async fn s44_a_worker_lets_in_nodes_only_a_store_clients_too_and_both_must_be_of_a_job() {
+    let world = World::new();
+    let made = |path: &str| {
+        let directory = tempfile::tempdir().expect("a directory");
+        put_pair(directory.path(), &world.clients.sign(&Wanted::of(path)));
+        put(directory.path(), "ca.crt", &world.nodes.pem);
+        put(directory.path(), "client-ca.crt", &world.clients.pem);
+        (tripod_tls::Tls::read(directory.path()).expect("they hold together"), directory)
+    };
+    let (worker, _worker_files) = made("job/own/worker");
+    let (store, _store_files) = made("job/own/store");
+    let (driver, _driver_files) = made("job/own/driver");
+    let node = world.node_tls();
+    for (whose, port, at, is_served) in [
+        (&node, Port::Worker, &worker, true),
+        (&node, Port::Store, &store, true),
+        (&store, Port::Store, &store, true),
+        (&driver, Port::Store, &store, true),
+        (&driver, Port::Worker, &worker, false),
+        (&store, Port::Worker, &worker, false),
+        // Whoever listens must be a worker or a store, and not only somebody.
+        (&node, Port::Worker, &driver, false),
+        (&node, Port::Worker, &node, false),
+    ] {
+        let server = ServerTls::new(at, port, Mode::Strict).expect("protected");
+        let ((served, _), asked) = connect(&server, &ClientTls::new(whose, port)).await;
+        let (whose, at) = (whose.identity(), at.identity());
+        assert_eq!(served.is_ok() && asked.is_ok(), is_served, "{whose} at {port:?} of {at}");
+    }
 }
 
 #[tokio::test]

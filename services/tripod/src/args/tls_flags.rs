@@ -1,11 +1,12 @@
 //! The flags of a node by which its connections are protected.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{ArgAction, Args, ValueEnum};
 use tripod_gate::Mode as Authorise;
+use tripod_identity::Kind;
 use tripod_proto::code::Code;
-use tripod_tls::{ClientTls, Mode, PeerTls, Port, ServerTls, Tls};
+use tripod_tls::{CERTIFICATE_FILE, ClientTls, Mode, PeerTls, Port, ServerTls, Tls};
 
 use crate::failure::Failure;
 use crate::plain_text::{self, Names, PlainPort};
@@ -31,6 +32,11 @@ pub(crate) struct TlsFlags {
     /// The same for the http port, which asks for no certificate and judges one that it is shown
     #[arg(long, value_name = "MODE")]
     http_tls: Option<Mode>,
+
+    /// How this node connects to the ports of workers and object stores: off (plain text) or strict (TLS, and they must
+    /// prove to be such of a job) [default: off]
+    #[arg(long, value_name = "MODE")]
+    worker_tls: Option<Mode>,
 
     /// The oldest version of TLS that clients may speak
     #[arg(long, value_enum, value_name = "VERSION", default_value_t)]
@@ -80,6 +86,8 @@ pub(crate) struct NodeTls {
     pub(crate) http: Option<ServerTls>,
     /// How it is a client of other nodes.
     pub(crate) as_client: Option<ClientTls>,
+    /// Whether it connects to workers and stores by TLS.
+    pub(crate) dials_workers: bool,
 }
 
 /// Where a node listens, as far as that is known. Job ports are on the host of the client port, and protected as it is.
@@ -104,7 +112,7 @@ impl TlsFlags {
         let Some(directory) = &self.tls_dir else { return Ok(None) };
         let [peer, client, http] = self.modes();
         let tls = Tls::read(directory).map_err(|fault| Failure::told(Code::TlsFile, fault.to_string()))?;
-        if !matches!(tls.identity().kind, tripod_identity::Kind::Node(_)) {
+        if !matches!(tls.identity().kind, Kind::Node(_)) {
             let text = format!(
                 "{} has the certificate of {}, which is not a node; next: `tripod pki node NAME`",
                 directory.display(),
@@ -114,13 +122,18 @@ impl TlsFlags {
         }
         let server = |port, mode| {
             let server = ServerTls::new(&tls, port, mode);
-            server.map(|server| if self.tls_min == TlsMin::Older { server.also_older() } else { server })
+            let server =
+                server.map(|server| if self.tls_min == TlsMin::Older { server.also_older() } else { server });
+            // Where every call is judged, a token may say who makes it; elsewhere only a certificate keeps strangers out.
+            let takes_tokens = port == Port::Client && self.authorise == Authorise::Enforce;
+            server.map(|server| if takes_tokens { server.also_uncertified() } else { server })
         };
         Ok(Some(NodeTls {
             peer: PeerTls::new(&tls, peer),
             client: server(Port::Client, client),
             http: server(Port::Http, http),
             as_client: (client == Mode::Strict).then(|| ClientTls::new(&tls, Port::Client)),
+            dials_workers: self.worker_tls == Some(Mode::Strict),
             tls,
         }))
     }
@@ -136,6 +149,19 @@ impl TlsFlags {
     /// A mode needs files, and none are named.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         self.check_authorise()?;
+        match self.worker_tls {
+            Some(Mode::Permissive) => {
+                let text =
+                    "--worker-tls permissive: a node connects by TLS or in plain text; write off or strict";
+                return Err(Failure::new(Code::FlagsConflict, text));
+            }
+            Some(Mode::Strict) if self.tls_dir.is_none() => {
+                let text = "--worker-tls strict says how workers and stores are connected to, and --tls-dir by which files: \
+                            give that, too";
+                return Err(Failure::new(Code::FlagsConflict, text));
+            }
+            _ => {}
+        }
         if self.tls_dir.is_some() || self.modes() == [Mode::Off; 3] {
             return Ok(());
         }
@@ -212,13 +238,47 @@ impl NodeTls {
         if let Some(tls) = &self.as_client {
             tripod_dial::protect(tls.clone());
         }
+        if self.dials_workers {
+            tripod_dial::protect_workers(&self.tls, Mode::Off, true);
+        }
     }
 }
 
-/// From now on this process shows nodes the certificate of that directory, and speaks to no node in plain text.
-pub(crate) fn protect_client(directory: &std::path::Path) -> Result<Tls, Failure> {
+/// Has the port of this worker or object store take what `mode` says, and with `strict` has it connect to such ports of others by
+/// TLS.
+pub(crate) fn protect_port(mode: Mode, directory: Option<&Path>) -> Result<(), Failure> {
+    if mode == Mode::Off {
+        return Ok(());
+    }
+    let Some(directory) = directory else {
+        let text = "--port-tls says what is protected, and --tls-dir by which files: give that, too";
+        return Err(Failure::new(Code::FlagsConflict, text));
+    };
     let tls = Tls::read(directory).map_err(|fault| Failure::told(Code::TlsFile, fault.to_string()))?;
-    tripod_dial::protect(ClientTls::new(&tls, Port::Client));
+    if !matches!(tls.identity().kind, Kind::Worker(_) | Kind::Store(_)) {
+        let text = format!(
+            "{} has the certificate of {}, which is no worker and no store; next: `tripod pki job JOB worker` or `tripod \
+             pki job JOB store`",
+            directory.display(),
+            tls.identity()
+        );
+        return Err(Failure::new(Code::TlsFile, text));
+    }
+    tripod_dial::protect_workers(&tls, mode, mode == Mode::Strict);
+    tokio::spawn(tls.keep_current());
+    Ok(())
+}
+
+/// From now on this process shows nodes the certificate of that directory, and speaks to no node in plain text. If it has a token to
+/// show, the directory may have no certificate.
+pub(crate) fn protect_client(directory: &Path, has_token: bool) -> Result<ClientTls, Failure> {
+    let is_certified = directory.join(CERTIFICATE_FILE).exists();
+    let tls = match is_certified || !has_token {
+        true => Tls::read(directory).map(|tls| ClientTls::new(&tls, Port::Client)),
+        false => ClientTls::uncertified(directory, Port::Client),
+    };
+    let tls = tls.map_err(|fault| Failure::told(Code::TlsFile, fault.to_string()))?;
+    tripod_dial::protect(tls.clone());
     Ok(tls)
 }
 
@@ -256,11 +316,23 @@ mod tests {
         assert!(Line::try_parse_from(["node", "--authorise=on"]).is_err());
     }
 
+    #[tokio::test]
+    async fn a_port_of_a_worker_is_protected_by_files_of_a_worker() {
+        assert!(protect_port(Mode::Off, None).is_ok());
+        let refused = protect_port(Mode::Strict, None).expect_err("there are no files");
+        assert_eq!(refused.code(), Code::FlagsConflict);
+        let refused =
+            protect_port(Mode::Permissive, Some(Path::new("/nowhere"))).expect_err("no files there");
+        assert_eq!(refused.code(), Code::TlsFile);
+    }
+
     #[test]
     fn nothing_is_protected_unless_that_is_asked_for() {
         assert!(read(&[]).expect("legal").is_none());
         assert!(read(&["--peer-tls=off", "--client-tls=off"]).expect("legal").is_none());
-        for flag in ["--peer-tls=strict", "--client-tls=permissive", "--http-tls=strict"] {
+        for flag in
+            ["--peer-tls=strict", "--client-tls=permissive", "--http-tls=strict", "--worker-tls=strict"]
+        {
             assert_eq!(read(&[flag]).expect_err("refused").code(), Code::FlagsConflict);
         }
         assert_eq!(read(&["--tls-dir=/nowhere"]).expect_err("refused").code(), Code::TlsFile);

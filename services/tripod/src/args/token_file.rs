@@ -3,16 +3,20 @@
 use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tripod_proto::code::Code;
 use tripod_token::{TOKEN_BYTES_MAX, TokenText};
 use zeroize::Zeroizing;
 
 use crate::failure::Failure;
+use crate::logging::number;
 
 /// What others may do to such a file: nothing.
 const OTHERS: u32 = 0o077;
+/// How often a process that goes on looks whether there is another token in its file.
+const READ_EVERY: Duration = Duration::from_secs(60);
 
 /// From now on the calls of this process say whose they are, by the token of that file.
 ///
@@ -24,7 +28,25 @@ pub(crate) fn bear(path: &Path, tls_dir: Option<&Path>) -> Result<(), Failure> {
         let text = "--token-file: a token is shown to nodes over TLS only; add --tls-dir DIR, or leave the token out";
         return Err(Failure::new(Code::TokenPlain, text));
     }
-    tripod_client::bear(&token).map_err(|error| refused(path, &error.to_string()))
+    tripod_dial::bear(&token).map_err(|error| refused(path, &error.to_string()))
+}
+
+/// Shows what is in the file from then on, once a minute: a token lives for a day, and an agent for longer. Never ends.
+pub(crate) async fn keep_current(path: PathBuf) {
+    loop {
+        tokio::time::sleep(READ_EVERY).await;
+        let from = path.clone();
+        let token = tokio::task::spawn_blocking(move || read(&from)).await;
+        let shown = match token {
+            Ok(Ok(token)) => tripod_dial::bear(&token).map_err(|error| refused(&path, &error.to_string())),
+            Ok(Err(failure)) => Err(failure),
+            // The runtime ends.
+            Err(_) => return,
+        };
+        if let Err(failure) = shown {
+            tracing::warn!(code = number(failure.code()), %failure, "the token before is shown on");
+        }
+    }
 }
 
 fn read(path: &Path) -> Result<Zeroizing<String>, Failure> {

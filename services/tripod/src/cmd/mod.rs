@@ -45,6 +45,7 @@ use crate::failure::Failure;
 /// Has what this process asks of nodes go by TLS, if it was told by which files.
 fn protect(command: &Command, global: &Global) -> Result<(), Failure> {
     let Some(directory) = global.tls_dir() else { return Ok(()) };
+    let has_token = global.token_file.is_some();
     match command {
         Command::Bench(_) => {
             let text = "`bench` does not speak TLS; leave out --tls-dir and TRIPOD_TLS_DIR, and have the nodes serve it with \
@@ -52,26 +53,36 @@ fn protect(command: &Command, global: &Global) -> Result<(), Failure> {
             Err(Failure::new(Code::FlagsConflict, text))
         }
         Command::Agent(_) | Command::Objstore(_) | Command::Worker(_) => {
-            let tls = tls_flags::protect_client(&directory)?;
+            let tls = tls_flags::protect_client(&directory, has_token)?;
             tokio::spawn(tls.keep_current());
             Ok(())
         }
         command if command.asks_the_cluster() || matches!(command, Command::Status(_) | Command::Run(_)) => {
-            tls_flags::protect_client(&directory).map(drop)
+            tls_flags::protect_client(&directory, has_token).map(drop)
         }
         _ => Ok(()),
     }
+}
+
+/// Has what this process asks of nodes show a token, if it was told of one.
+fn bear(command: &Command, global: &Global) -> Result<(), Failure> {
+    let Some(file) = &global.token_file else { return Ok(()) };
+    let goes_on = matches!(command, Command::Agent(_) | Command::Objstore(_) | Command::Worker(_));
+    let asks = command.asks_the_cluster() || matches!(command, Command::Status(_) | Command::Run(_));
+    if goes_on || asks {
+        token_file::bear(file, global.tls_dir().as_deref())?;
+    }
+    if goes_on {
+        tokio::spawn(token_file::keep_current(file.clone()));
+    }
+    Ok(())
 }
 
 /// Runs the command of this process; tells what the process is to end with.
 pub(crate) async fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let global = cli.global;
     protect(&cli.command, &global)?;
-    if let Some(file) = &global.token_file
-        && (cli.command.asks_the_cluster() || matches!(cli.command, Command::Status(_)))
-    {
-        token_file::bear(file, global.tls_dir().as_deref())?;
-    }
+    bear(&cli.command, &global)?;
     let endpoints = cli.command.asks_the_cluster().then(|| global.endpoints.clone());
     let done = match cli.command {
         Command::Run(args) => return run::run(*args, &global).await,

@@ -8,8 +8,10 @@ use clap::Args;
 use serde::Serialize;
 use tripod_dial::Allow;
 use tripod_objstore::{Config, Store};
+use tripod_tls::Mode;
 
 use crate::args::seconds::Seconds;
+use crate::args::tls_flags;
 use crate::cli::Global;
 use crate::failure::Failure;
 use crate::node::{DEFAULT_JOB, Stop};
@@ -82,6 +84,12 @@ pub(crate) struct ObjStoreArgs {
     #[arg(long, value_name = "DIR")]
     directory: Option<PathBuf>,
 
+    /// What the port takes: off (plain text), permissive (TLS, and plain text as with off) or strict (TLS, from whom the
+    /// table of docs/security/who-may-call-what.md names; needs --tls-dir). Others of the job, and the nodes with
+    /// --worker-tls, must do the same
+    #[arg(long, value_name = "MODE", default_value_t)]
+    port_tls: Mode,
+
     /// Serve other machines in plain text: whoever reaches --listen is judged by its address alone (--order-allow)
     /// [env: TRIPOD_INSECURE=true]
     #[arg(long)]
@@ -102,14 +110,15 @@ struct ServesLine<'a> {
 
 /// Keeps objects until it is told to stop.
 pub(crate) async fn run(args: ObjStoreArgs, global: &Global) -> Result<(), Failure> {
-    if !plain_text::is_asked_for(args.insecure) {
+    if args.port_tls != Mode::Strict && !plain_text::is_asked_for(args.insecure) {
         let listen = PlainPort::new("--listen", args.listen.to_string());
         plain_text::refuse(
             vec![listen],
             Names::LookedUp,
-            "listen on 127.0.0.1, or add --insecure: object stores do not speak TLS yet",
+            "listen on 127.0.0.1, or add --port-tls strict, or --insecure",
         )?;
     }
+    tls_flags::protect_port(args.port_tls, global.tls_dir().as_deref())?;
     let mut stop = Stop::listen(args.exit_with_parent)?;
     raise_open_files();
     let store = Store::start(config(args, global)?).await?;

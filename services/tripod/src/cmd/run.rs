@@ -107,6 +107,7 @@ pub(crate) async fn run(args: RunArgs, global: &Global) -> Result<ExitCode, Fail
     agent_flags.extend(args.flags.poll_flag());
     agent_flags.extend(args.memory.to_flags());
     agent_flags.extend(global.tls_dir().iter().map(|directory| format!("--tls-dir={}", directory.display())));
+    agent_flags.extend(global.token_file.iter().map(|file| format!("--token-file={}", file.display())));
     launch::run(launch::Config {
         asked: Asked { job: args.job, tasks: args.flags.tasks(args.tasks)?, task: args.task_id },
         job: args.flags,

@@ -1,8 +1,10 @@
 //! `tripod worker`: executes tasks.
 
 use clap::Args;
+use tripod_tls::Mode;
 use tripod_worker::{Config, Worker, demo};
 
+use crate::args::tls_flags;
 use crate::cli::Global;
 use crate::failure::Failure;
 use crate::node::{DEFAULT_JOB, Stop};
@@ -38,6 +40,12 @@ pub(crate) struct WorkerArgs {
     #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=1024))]
     slots: u32,
 
+    /// What the port takes: off (plain text), permissive (TLS, and plain text as with off) or strict (TLS, from whom the
+    /// table of docs/security/who-may-call-what.md names; needs --tls-dir). Others of the job, and the nodes with
+    /// --worker-tls, must do the same
+    #[arg(long, value_name = "MODE", default_value_t)]
+    port_tls: Mode,
+
     /// Serve other machines in plain text: whoever reaches --host may have code executed here [env: TRIPOD_INSECURE=true]
     #[arg(long)]
     insecure: bool,
@@ -49,14 +57,15 @@ pub(crate) struct WorkerArgs {
 
 /// Executes tasks until it is told to stop.
 pub(crate) async fn run(args: WorkerArgs, global: &Global) -> Result<(), Failure> {
-    if !plain_text::is_asked_for(args.insecure) {
+    if args.port_tls != Mode::Strict && !plain_text::is_asked_for(args.insecure) {
         let host = PlainPort::new("--host", args.host.clone());
         plain_text::refuse(
             vec![host],
             Names::LookedUp,
-            "leave out --host, or add --insecure: workers do not speak TLS yet",
+            "leave out --host, or add --port-tls strict, or --insecure",
         )?;
     }
+    tls_flags::protect_port(args.port_tls, global.tls_dir().as_deref())?;
     let mut stop = Stop::listen(args.exit_with_parent)?;
     let config =
         Config { endpoints: global.endpoints.clone(), job: args.job, host: args.host, store: args.store };

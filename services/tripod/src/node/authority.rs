@@ -36,11 +36,12 @@ impl Authority {
 /// The line of a refusal. Lines are as seldom as what is logged, so whoever is refused again and again does not push out what
 /// others have done.
 fn record(news: &News) -> Record {
-    let News { at, caller, rpc, reason, was_refused } = news;
+    let News { at, caller, is_by_token, rpc, reason, was_refused } = news;
     let kind = kind_of(caller);
     let how = match kind {
         "anonymous" | "legacy" => How::Nothing,
         "listener" => How::Listener,
+        _ if *is_by_token => How::Token,
         _ => How::Cert,
     };
     Record {
@@ -57,7 +58,7 @@ fn record(news: &News) -> Record {
 
 /// Logs a refusal: once a minute for each caller and reason.
 fn tell(news: &News) {
-    let News { at, caller, rpc, reason, was_refused } = news;
+    let News { at, caller, rpc, reason, was_refused, .. } = news;
     let rpc = rpc.map_or_else(|| "(none)".to_owned(), Rpc::path);
     let (port, reason) = (at.word(), reason.word());
     let code = number(Code::NotAuthorised);

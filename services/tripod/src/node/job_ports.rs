@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tripod_gate::Gate;
-use tripod_gateway::{CallGuard, Consistency, FrontEnds, Gateway, JobBinding, PortKind};
+use tripod_gateway::{Bearers, CallGuard, Consistency, FrontEnds, Gateway, JobBinding, PortKind};
 use tripod_native::{ClosedPort, JobPorts as JobPortList, OwnPort};
 use tripod_port::{Listener, PortResources};
 use tripod_proto::code::Code;
@@ -48,6 +48,8 @@ struct JobPorts {
     tls: Option<ServerTls>,
     /// What is asked about the calls that come to them.
     gate: Arc<Gate>,
+    /// Who may show a token.
+    bearers: Bearers,
     open: BTreeMap<(RangeIndex, JobSlot), OpenPort>,
     /// Those that are open, and those that are being closed.
     serving: JoinSet<()>,
@@ -71,7 +73,7 @@ pub(crate) async fn run(
     front_ends: FrontEnds,
     resources: PortResources,
     ranges: Vec<JobPortRange>,
-    (tls, gate): (Option<ServerTls>, Arc<Gate>),
+    (tls, gate, bearers): (Option<ServerTls>, Arc<Gate>, Bearers),
     told: watch::Sender<JobPortList>,
     stopping: CancellationToken,
 ) {
@@ -83,6 +85,7 @@ pub(crate) async fn run(
         ranges,
         tls,
         gate,
+        bearers,
         open: BTreeMap::new(),
         serving: JoinSet::new(),
         closed: BTreeMap::new(),
@@ -210,7 +213,8 @@ impl JobPorts {
         let stop = CancellationToken::new();
         let stopped = stop.clone().cancelled_owned();
         let served = self.front_ends.served(kind, &JobBinding::Fixed(job));
-        let resources = self.resources.clone().guarded(CallGuard::of_job_port(&self.gate, name));
+        let resources =
+            self.resources.clone().guarded(CallGuard::of_job_port(&self.gate, name, &self.bearers));
         self.serving.spawn(async move {
             if let Err(error) = tripod_port::serve_through(listener, served, resources, stopped).await {
                 tracing::error!(job = job.0, %error, "job port failed");
@@ -257,6 +261,8 @@ mod tests {
         let range = PortRange { first: port, last: port };
         let (told, mut open) = watch::channel(JobPortList::default());
         let stopping = CancellationToken::new();
+        let node: tripod_identity::Identity = "spiffe://example.org/tripod/main/node/a".parse().unwrap();
+        let bearers = Bearers::new(&gateway, node.realm, false);
         let running = tokio::spawn(run(
             gateway.clone(),
             FrontEnds::of(Vec::new()),
@@ -268,7 +274,7 @@ mod tests {
                 advertised: "127.0.0.1".into(),
                 range,
             }],
-            (None, Arc::new(Gate::new(Port::Client, Mode::Off, Arc::default()))),
+            (None, Arc::new(Gate::new(Port::Client, Mode::Off, Arc::default())), bearers),
             told,
             stopping.clone(),
         ));

@@ -26,7 +26,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tripod_dial::Allow;
 use tripod_gate::Mode;
-use tripod_gateway::{CallGuard, FrontEnds, Gateway, JobBinding, PortKind};
+use tripod_gateway::{Bearers, CallGuard, FrontEnds, Gateway, JobBinding, PortKind};
+use tripod_identity::{ClusterName, Realm};
 use tripod_local::ConnectionLimits;
 use tripod_native::JobPorts;
 use tripod_port::{Gather, Listener, MemoryLimits, PortResources};
@@ -58,6 +59,8 @@ pub(crate) const SNAPSHOT_EVERY_ENTRIES: u64 = 65_536;
 /// Entries kept behind a snapshot at most, so that a node that was away for seconds needs no snapshot. Never
 /// more than there are between two snapshots: who asks for few wants a short log.
 const KEEP_ENTRIES_MAX: u64 = 20_000;
+/// The realm of a node without certificates.
+const PLAIN_REALM: &str = "plain";
 /// How long the ports wait at the end for leadership to be handed over; without a quorum that is in vain.
 const HANDOVER_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long the ports may take to end after that, a little more than they take by themselves.
@@ -149,14 +152,16 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     let dialler = dialling::dialler(&config);
     let told = NodeNews { job_ports: job_ports_told, backups: backups_told, auditor: auditor.clone() };
     let front_ends = front_ends::all(&gateway, &config, &dialler, told);
+    let bearers = Bearers::new(&gateway, realm(&config), config.insecure);
+    tasks.background.spawn(bearers.clone().keep());
     // What the calls of one frame propose reaches the engine together.
     let resources = PortResources::new(contact, gateway.connections().clone())
         .charging(gateway.memory().clone())
         .tallying(gateway.streams().clone())
         .counting(gateway.calls().clone())
         .gathering(Gather::new(tripod_raft::gathered))
-        .guarded(CallGuard::of_client_port(&authority.client, &gateway));
-    tasks.serve(listeners, &gateway, &front_ends, &resources, (config.tls.as_ref(), &authority));
+        .guarded(CallGuard::of_client_port(&authority.client, &gateway, &bearers));
+    tasks.serve(listeners, &gateway, &front_ends, &resources, (config.tls.as_ref(), &authority, &bearers));
     let client_tls = config.tls.as_ref().and_then(|tls| tls.client.clone());
     if let Some(NodeTls { tls, .. }) = config.tls {
         tracing::info!(identity = %tls.identity(), serial = tls.serial(), not_after = tls.not_after(), "TLS");
@@ -172,7 +177,7 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     tasks.background.spawn(default_job::keep(gateway.clone(), handle.leadership(), config.default_job));
     let stopping = tasks.stopping.clone();
     let ranges = job_ranges(config.job_ports, config.mindspore_ports, &config.client, addresses.job_host());
-    let doors = (client_tls, authority.client);
+    let doors = (client_tls, authority.client, bearers);
     tasks.serving.spawn(job_ports::run(gateway, front_ends, resources, ranges, doors, job_ports, stopping));
     tracing::info!(
         node = config.node.0,
@@ -199,6 +204,18 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     };
     auditor.stop().await;
     ended
+}
+
+/// Within which whoever bears a token is somebody. Without a certificate that says it, nobody else's word is compared with it.
+fn realm(config: &Config) -> Realm {
+    if let Some(NodeTls { tls, .. }) = &config.tls {
+        return tls.identity().realm;
+    }
+    let cluster = config.cluster_id.parse::<ClusterName>();
+    Realm {
+        trust: PLAIN_REALM.parse().expect("it is a trust domain"),
+        cluster: cluster.unwrap_or_else(|_| PLAIN_REALM.parse().expect("it is a name")),
+    }
 }
 
 /// Where each job has its ports: one for all protocols over gRPC, and one for each that frames its bytes itself.
@@ -360,7 +377,7 @@ impl Tasks {
         gateway: &Gateway,
         front_ends: &FrontEnds,
         resources: &PortResources,
-        (tls, authority): (Option<&NodeTls>, &Authority),
+        (tls, authority, bearers): (Option<&NodeTls>, &Authority, &Bearers),
     ) {
         let binding = JobBinding::Named(DEFAULT_JOB.to_owned());
         let served = front_ends.served(PortKind::Client, &binding);
@@ -384,6 +401,7 @@ impl Tasks {
                 tls: tls.map(|tls| tls.tls.clone()),
                 calls: Arc::clone(&authority.calls),
                 viewers: watching.clone(),
+                bearers: Some(bearers.clone()),
             };
             let http_tls = tls.and_then(|tls| tls.http.clone());
             let manner = Manner { parts, viewers };

@@ -132,8 +132,10 @@ impl Authority {
         params.use_authority_key_identifier_extension = true;
         let serial = serial();
         params.serial_number = Some(SerialNumber::from_slice(&serial));
+        // Workers and stores are servers of each other and of nodes, too.
+        let judges_clients = is_node || matches!(identity.kind, Kind::Worker(_) | Kind::Store(_));
         let client_roots =
-            (is_node && has_two).then(|| store::read(&self.directory, &format!("{CLIENT}.crt")));
+            (judges_clients && has_two).then(|| store::read(&self.directory, &format!("{CLIENT}.crt")));
         let client_roots = client_roots.transpose()?;
         store::directory(out)?;
         let (key, certificate) = match request {
@@ -244,7 +246,7 @@ mod tests {
                 assert_eq!(tls.identity(), identity);
                 assert_eq!(tls.not_after(), issued.not_after_ms / 1000);
                 let is_told = issued.files.contains(&CLIENT_ROOTS_FILE);
-                assert_eq!(is_told, path == "node/n1" && !one_ca);
+                assert_eq!(is_told, ["node/n1", "job/a/worker"].contains(&path) && !one_ca, "{path}");
             }
             assert_eq!(authority.identity("node/N1").expect_err("refused").code(), Code::ValueIllegal);
         }

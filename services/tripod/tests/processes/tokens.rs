@@ -1,15 +1,15 @@
 //! Tokens of three nodes with TLS, by the command line.
 
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Child, Output, Stdio};
 
 use serde_json::Value;
 use tripod_wait::until_blocking;
 
 use crate::schemas::check;
-use crate::site::Site;
+use crate::site::{NODES, Site};
 use crate::support::{reserve_ports, stderr, tripod};
 
 fn json(output: &Output) -> Value {
@@ -31,6 +31,64 @@ fn bootstrap(site: &Site<'_>, data: &str, more: &[&str]) -> Output {
 fn with(site: &Site<'_>, file: &str, arguments: &[&str]) -> Output {
     let arguments: Vec<&str> = arguments.iter().copied().chain(["--token-file", file]).collect();
     site.run(Some("ann"), &arguments)
+}
+
+/// A service that is ended with this.
+struct Running(Child);
+
+impl Running {
+    /// With the roots of the nodes and a token, and no certificate; what it says goes to a file.
+    fn start(site: &Site<'_>, token: &str, said: &str, arguments: &[&str]) -> Self {
+        let endpoints = NODES.map(|node| site.address(node, 0)).join(",");
+        let child = tripod()
+            .args(arguments)
+            .args(["--tls-dir", "bare", "--token-file", token, "--exit-with-parent", "--json"])
+            .env("TRIPOD_ENDPOINTS", endpoints)
+            .current_dir(site.file(""))
+            .stdin(Stdio::piped())
+            .stdout(File::create(site.file(said)).expect("made"))
+            .spawn();
+        Self(child.expect("starts"))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn s30_an_agent_and_a_store_that_have_only_a_token_act_for_their_job() {
+    let (place, ports) = (tempfile::tempdir().expect("a directory"), reserve_ports());
+    let mut site = Site::new(&ports, place.path());
+    for node in NODES {
+        site.start(node, &["--tls-dir", &format!("n{node}"), "--authorise=enforce"]);
+    }
+    site.works(Some("ann"), "first");
+    fs::create_dir(site.file("bare")).expect("made");
+    fs::copy(site.file("ann/ca.crt"), site.file("bare/ca.crt")).expect("copied");
+    for kind in ["agent", "store"] {
+        let file = format!("{kind}.token");
+        let make = ["auth", "token", "create", kind, "--job", "train", "--out", &file];
+        let made = site.run(Some("ann"), &make);
+        assert!(made.status.success(), "{}", stderr(&made));
+    }
+    let agent = ["agent", "--listen", "127.0.0.1:0", "--job", "train", "--tasks", "2"];
+    let _agent = Running::start(&site, "agent.token", "said-agent", &agent);
+    until_blocking("the agent to create its job", || {
+        let shown = site.run(Some("ann"), &["job", "show", "train"]);
+        shown.status.success().then_some(())
+    });
+    let store = ["objstore", "--job", "train", "--directory", "objects"];
+    let _store = Running::start(&site, "store.token", "said-store", &store);
+    until_blocking("the store to register", || {
+        let said = fs::read_to_string(site.file("said-store")).ok()?;
+        let told: Value = serde_json::from_str(said.lines().next()?).ok()?;
+        told["store"].as_u64()
+    });
 }
 
 #[test]
@@ -67,8 +125,8 @@ fn the_first_token_is_made_on_a_nodes_machine_and_makes_others() {
     assert_eq!(tokens.len(), 3);
     let of_agent = tokens.iter().find(|token| token["id"] == id).expect("it is listed");
     assert_eq!(
-        of_agent["by"], "operator/ann",
-        "what the certificate says counts, and not what the call says"
+        of_agent["by"], "operator/alice",
+        "who bears the token that the call shows made it, whatever the certificate and the call say"
     );
     let secret = text.split('_').nth(3).expect("the fourth part");
     assert!(!list.to_string().contains(secret));
@@ -91,6 +149,49 @@ fn the_first_token_is_made_on_a_nodes_machine_and_makes_others() {
             let bytes = fs::read(&path).expect("readable");
             assert!(!bytes.windows(secret.len()).any(|part| part == secret.as_bytes()), "{}", path.display());
         }
+    }
+}
+
+#[test]
+fn s31_who_bears_a_token_may_what_it_proves_on_every_node_until_it_is_revoked() {
+    let (place, ports) = (tempfile::tempdir().expect("a directory"), reserve_ports());
+    let mut site = Site::new(&ports, place.path());
+    for node in NODES {
+        site.start(node, &["--tls-dir", &format!("n{node}"), "--authorise=enforce"]);
+    }
+    site.works(Some("ann"), "first");
+    json(&bootstrap(&site, "data-1", &["--name", "alice", "--out", "alice.token", "-o", "json"]));
+    let viewer = ["auth", "token", "create", "viewer", "--name", "bob", "--out", "bob.token", "-o", "json"];
+    let viewer = json(&with(&site, "alice.token", &viewer));
+    let id = viewer["id"].as_str().expect("an id");
+
+    let listed = with(&site, "bob.token", &["member", "list"]);
+    assert!(listed.status.success(), "{}", stderr(&listed));
+    // Nor is a certificate needed.
+    fs::create_dir(site.file("bare")).expect("made");
+    fs::copy(site.file("ann/ca.crt"), site.file("bare/ca.crt")).expect("copied");
+    let listed = site.run(Some("bare"), &["member", "list", "--token-file", "bob.token"]);
+    assert!(listed.status.success(), "{}", stderr(&listed));
+    let nobody = site.run(Some("bare"), &["member", "list"]);
+    assert!(stderr(&nobody).contains("T1511 tls-file"), "{}", stderr(&nobody));
+
+    let put = with(&site, "bob.token", &["kv", "put", "key", "second"]);
+    assert_eq!(put.status.code(), Some(1), "the certificate of an operator does not help: {}", stderr(&put));
+    let made = with(&site, "bob.token", &["auth", "token", "create", "operator", "--name", "bob"]);
+    assert_eq!(made.status.code(), Some(1), "S32: {}", stderr(&made));
+    let got = site.run(Some("ann"), &["kv", "get", "key"]);
+    assert_eq!(String::from_utf8_lossy(&got.stdout).trim(), "first");
+
+    json(&with(&site, "alice.token", &["auth", "token", "revoke", id, "-o", "json"]));
+    for node in NODES {
+        let address = site.address(node, 0);
+        let refused = until_blocking(format!("node {node} to refuse it"), || {
+            let listed = with(&site, "bob.token", &["member", "list", "--endpoints", &address]);
+            (!listed.status.success()).then(|| stderr(&listed))
+        });
+        assert!(refused.contains("T1532 token-refused"), "{refused}");
+        let log = site.log(node);
+        assert!(log.contains("a token was refused") && log.contains("revoked"), "node {node}: {log}");
     }
 }
 

@@ -157,6 +157,8 @@ catalogue! {
     AUDIT_LOST = counter("tripod_audit_lost_total", "lines of the audit log that nothing has written; alarm on it");
     AUTHORISED_CALLS =
         by("outcome", counter("tripod_authorised_calls_total", "calls on all ports of gRPC, by what who calls may"));
+    TOKENS_REFUSED =
+        by("reason", counter("tripod_tokens_refused_total", "tokens that calls and requests have shown in vain, by what was wrong"));
     CLIENT_BYTES = gauge("tripod_client_bytes", "bytes of requests, waiting calls and answers held for clients");
     CLIENT_LIMIT = gauge("tripod_client_limit_bytes", "how many there may be");
     CLIENT_BYTES_REFUSED =

@@ -7,7 +7,9 @@ use std::time::Duration;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 use tripod_gate::Tally;
-use tripod_gateway::{BeatCounts, GangCounts, LeaderClock, Measures, Role, StateLimits, Status, TurnCounts};
+use tripod_gateway::{
+    BeatCounts, GangCounts, LeaderClock, Measures, Role, StateLimits, Status, TokenTally, TurnCounts,
+};
 use tripod_local::Connections;
 use tripod_port::{Budget, CallCount, CallOutcome, StreamTally};
 use tripod_tls::{Outcome, Port, Tls};
@@ -47,6 +49,7 @@ pub(super) struct Figures {
     pub(super) streams: StreamTally,
     pub(super) tls: Option<Tls>,
     pub(super) authorised: Arc<Tally>,
+    pub(super) tokens_refused: TokenTally,
     pub(super) viewers: u64,
     pub(super) insecure: bool,
     pub(super) census: Census,
@@ -244,7 +247,8 @@ impl Figures {
             ("refused", calls.refused()),
             ("would_refuse", calls.would_refuse()),
         ];
-        page.counters(&all::AUTHORISED_CALLS, outcomes)
+        page.counters(&all::AUTHORISED_CALLS, outcomes)?;
+        page.counters(&all::TOKENS_REFUSED, self.tokens_refused.refused())
     }
 
     fn streams(&self, page: &mut Page<'_>) -> fmt::Result {

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 use tripod_gate::Tally;
-use tripod_gateway::Gateway;
+use tripod_gateway::{Bearers, Gateway};
 use tripod_tls::Tls;
 
 pub use catalogue::{Kind, METRICS, Metric};
@@ -50,6 +50,8 @@ pub struct NodeFigures {
     pub calls: Arc<Tally>,
     /// Those who watch its page.
     pub viewers: Viewers,
+    /// Who judges the tokens that are shown; nobody where there are none.
+    pub bearers: Option<Bearers>,
 }
 
 /// Every metric of this node. Takes half a second at most: one of them is whether the cluster answers.
@@ -80,6 +82,7 @@ pub(crate) async fn page(gateway: &Gateway, seen: &SnapshotsSeen, node: NodeFigu
         streams: gateway.streams().clone(),
         tls: node.tls,
         authorised: node.calls,
+        tokens_refused: node.bearers.map(|bearers| bearers.tally().clone()).unwrap_or_default(),
         viewers: node.viewers.count(),
         insecure: gateway.is_insecure(),
         census: Census::take(gateway, now).await,

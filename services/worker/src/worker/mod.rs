@@ -20,7 +20,7 @@ use tonic::transport::Server;
 use tripod_client::Offers;
 use tripod_client::wire::RayRun;
 use tripod_client::wire::ray_call::Call;
-use tripod_dial::Incoming;
+use tripod_dial::PortIncoming;
 use tripod_proto::ray::worker_service_server::WorkerServiceServer;
 use tripod_proto::ray::{ReadyForNewTaskRequest, RegisterFunctionRequest};
 use tripod_proto::tripod::v1::ray_peer_server::RayPeerServer;
@@ -178,7 +178,7 @@ impl Worker {
     async fn live(
         &self,
         functions: &Arc<Vec<Registered>>,
-        (process, incoming): (Process, Incoming),
+        (process, incoming): (Process, PortIncoming),
     ) -> Result<End, WorkerError> {
         let inbox = Arc::new(Inbox::new(process.id, process.outbox.clone()));
         let _closed = Closed(Arc::clone(&inbox));
@@ -186,6 +186,7 @@ impl Worker {
         let mut parts = JoinSet::new();
         let service = service::Service::new(process.id, Arc::clone(&inbox));
         let server = Server::builder()
+            .layer(tripod_dial::gate_of_worker())
             .add_service(WorkerServiceServer::new(service.clone()))
             .add_service(RayPeerServer::new(service));
         parts.spawn(async move {
@@ -231,7 +232,7 @@ impl Worker {
     }
 
     /// Registers, and listens where the scheduler says.
-    async fn begin(&self) -> Result<(Process, Incoming), WorkerError> {
+    async fn begin(&self) -> Result<(Process, PortIncoming), WorkerError> {
         let mut tried = 0;
         loop {
             let (process, reply) =
@@ -282,9 +283,9 @@ async fn over(known: &mut watch::Receiver<Liveness>) -> End {
     }
 }
 
-async fn listen(address: &str) -> std::io::Result<Incoming> {
+async fn listen(address: &str) -> std::io::Result<PortIncoming> {
     let wanted: SocketAddr = address.parse().map_err(std::io::Error::other)?;
-    tripod_dial::listen(wanted).await
+    tripod_dial::listen_as_worker(wanted).await
 }
 
 /// Gives back what waits for too long, as long as it is polled.

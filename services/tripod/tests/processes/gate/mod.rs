@@ -2,6 +2,7 @@
 
 mod dialled;
 mod walk;
+mod worker_ports;
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
