@@ -144,6 +144,7 @@ catalogue! {
     PeerPort = 4204, "peer-port", "the peer address cannot be listened on";
     JoinRefused = 4205, "join-refused", "the cluster does not let a node join";
     NodeEnded = 4206, "node-ended", "a node did not start, or cannot go on";
+    NodeName = 4207, "node-name", "a node's certificate is not the one by which the cluster knows it";
     ChangeInProgress = 4301, "change-in-progress", "another change of the members is under way";
     MemberUnknown = 4302, "member-unknown", "there is no such member";
     AddressRefused = 4303, "address-refused", "a member cannot have that peer address";

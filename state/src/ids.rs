@@ -182,6 +182,11 @@ text! {
     MetadataName
 }
 
+text! {
+    /// What the certificate of a node of this cluster calls it: 1 to 63 characters, as a job's name has them.
+    CertificateName
+}
+
 /// A session. Below feature level 5: the log index of the command that opened it. From there on: random bits, of which the
 /// highest is set in nodes' own sessions. Whoever decodes an id of a client clears it ([`Self::of_client`]), so no wire can
 /// name a node's session.

@@ -38,6 +38,8 @@ impl State {
         // Whoever had one of the old cluster is to have none here, as its certificates are not believed either.
         self.tokens = Tokens::default();
         self.events = OfCluster::default();
+        // Certificates are of one cluster.
+        self.names = OrdMap::new();
         if jobs == Jobs::Kept {
             return self;
         }

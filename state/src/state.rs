@@ -7,7 +7,9 @@ use imbl::{OrdMap, OrdSet};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::command::{Effect, Reply};
-use crate::ids::{BarrierCounter, BarrierName, DurationMs, JobId, Key, LogIndex, NodeId, TimeMs};
+use crate::ids::{
+    BarrierCounter, BarrierName, CertificateName, DurationMs, JobId, Key, LogIndex, NodeId, TimeMs,
+};
 use crate::{events, job, level, member, session, token};
 
 /// What apply gives back.
@@ -34,14 +36,17 @@ pub struct State {
     pub(crate) tokens: token::Tokens,
     /// What happened that concerns no job that is there.
     pub(crate) events: events::OfCluster,
+    /// What the certificates of nodes call them.
+    pub(crate) names: OrdMap<NodeId, CertificateName>,
 }
 
 /// An empty registry counts for nothing, nor does the first level, nor does it count that there are no notes, no
-/// drained nodes and no tokens, and that nothing is known to have happened: so a state keeps the digest that it has for a
+/// drained nodes, no tokens and no names, and that nothing is known to have happened: so a state keeps the digest that it has for a
 /// program that knows none of these, and nodes of both agree.
 impl Hash for State {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        let Self { now_ms, jobs, sessions, members, registry, levels, notes, drained, tokens, events } = self;
+        let Self { now_ms, jobs, sessions, members, registry, levels, notes, drained, tokens, events, names } =
+            self;
         (now_ms, jobs, sessions, members).hash(hasher);
         if *registry != member::Registry::default() {
             registry.hash(hasher);
@@ -60,6 +65,9 @@ impl Hash for State {
         }
         if !events.is_empty() {
             events.hash(hasher);
+        }
+        if !names.is_empty() {
+            names.hash(hasher);
         }
     }
 }

@@ -23,6 +23,7 @@ use crate::apply::glance::Glance;
 use crate::apply::hooks::Hooks;
 use crate::apply::levels::{AppliedLevels, Note};
 use crate::apply::met::Met;
+use crate::apply::names::Names;
 use crate::apply::pin::PinNote;
 use crate::base::command;
 use crate::base::failure::Failure;
@@ -98,6 +99,8 @@ struct Shared {
     /// States that are to be compared with those of other nodes.
     forks: mpsc::Sender<Fork>,
     met: Met,
+    /// Of `machine`.
+    names: Names,
     /// The other end, until somebody takes it.
     taken_forks: Mutex<Option<mpsc::Receiver<Fork>>>,
 }
@@ -136,6 +139,7 @@ impl StateMachine {
             closing: AtomicBool::new(false),
             forks,
             met: Met::default(),
+            names: Names::default(),
             taken_forks: Mutex::new(Some(taken_forks)),
         };
         Self { shared: Arc::new(shared) }
@@ -164,6 +168,13 @@ impl StateMachine {
         shared.machine.get_mut().levels = AppliedLevels::pinned(note.read()?);
         (shared.level_max, shared.pin_note) = (level_max, Some(note));
         Ok(self)
+    }
+
+    /// The same that notes there which certificates belong to which nodes.
+    pub(crate) fn naming(mut self, names: Names) -> Self {
+        let shared = Arc::get_mut(&mut self.shared).expect("nobody else has it yet");
+        shared.names = names;
+        self
     }
 
     /// The same that passes over what an operator has said.
@@ -379,6 +390,7 @@ impl StateMachine {
         if !effects.is_empty() {
             (self.shared.hooks.effects)(&effects);
             if effects.contains(&Effect::MemberChanged) {
+                self.shared.names.note(&self.shared.machine.read().state);
                 self.shared.members_changed.notify_one();
             }
         }
@@ -443,6 +455,7 @@ impl RaftStateMachine<Types> for StateMachine {
             let new = Machine { state, last_applied, membership, levels };
             let old = std::mem::replace(&mut *machine, new);
             shared.glance.note(machine.last_applied, &machine.state);
+            shared.names.note(&machine.state);
             drop(machine);
             // Dropping a large state takes time that readers need not wait for.
             drop(old);

@@ -122,6 +122,8 @@ pub(crate) fn level_11() -> Vec<Sample> {
     ];
     all.extend(tokens().map(|(name, command)| (name, plain(Command::Token(command)))));
     all.extend(planned().map(|(name, command)| (name, plain(Command::Mindspore(command)))));
+    let bind = Member::Bind { node: NodeId(300), name: "n-3.rack_1".into() };
+    all.push(("member/bind", plain(Command::Member(bind))));
     all
 }
 

@@ -67,7 +67,8 @@ impl Node {
         let clients = PeerClients::new(calls.clone(), snapshots.clone(), send_gate.clone());
         let machine =
             StateMachine::new(snapshots, options.cluster_id.clone(), hooks.clone(), failure.clone());
-        let machine = machine.observed(observer).timed(log.stages()).with_skipped(skipped);
+        let names = tls.as_ref().map(|(_, expected)| expected.names()).unwrap_or_default();
+        let machine = machine.observed(observer).timed(log.stages()).with_skipped(skipped).naming(names);
         let machine = with_levels(machine, level_max, pin)?;
         let raft = match Raft::new(options.node.0, config, clients, log.clone(), machine.clone()).await {
             Ok(raft) => raft,
@@ -119,7 +120,8 @@ impl Node {
         };
         node.follow_membership(&channels);
         node.join(calls, marker);
-        node.serve(listener, tls.map(|tls| Proof::new(tls, channels, initial(&node.options))), who_may_call);
+        let proof = tls.map(|tls| Proof::new(tls, channels, initial(&node.options)));
+        node.serve(listener, proof, who_may_call);
         node.watch();
         Ok(node)
     }

@@ -15,6 +15,7 @@ use crate::base::clock::{WallClock, time_of_day};
 use crate::base::observer::Observer;
 use crate::disk::Work;
 use crate::disk::journal::SimulatedDisk;
+use crate::peers::expected::Expected;
 use crate::peers::network::Network;
 use crate::peers::wiring::Wires;
 
@@ -55,7 +56,7 @@ impl World {
     #[must_use]
     pub fn protected(self, tls: Option<PeerTls>) -> Self {
         match (self.wires, tls) {
-            (Wires::Tcp, Some(tls)) => Self { wires: Wires::Protected(tls), ..self },
+            (Wires::Tcp, Some(tls)) => Self { wires: Wires::Protected(tls, Expected::default()), ..self },
             (wires, _) => Self { wires, ..self },
         }
     }

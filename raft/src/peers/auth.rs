@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use tonic::metadata::{Ascii, MetadataValue};
+use tonic::metadata::{Ascii, MetadataMap, MetadataValue};
 use tonic::service::Interceptor;
 use tonic::{Request, Status};
 use tripod_proto::code::Code;
@@ -71,6 +71,11 @@ fn level_of(source: &str) -> FeatureLevel {
 /// Whose connection names itself so; `None` for one of a program that does not say.
 fn node_of(source: &str) -> Option<u64> {
     source.strip_prefix(SOURCE_PREFIX)?.split(' ').next()?.parse().ok()
+}
+
+/// Of which node the connection of a call says that it is.
+pub(crate) fn source_of(metadata: &MetadataMap) -> Option<u64> {
+    node_of(metadata.get(SOURCE)?.to_str().ok()?)
 }
 
 /// What an operator is told of a node that was removed.

@@ -63,6 +63,7 @@ impl Channels {
     /// nodes that are no members any more.
     pub(crate) fn follow(&self, members: BTreeMap<u64, String>) {
         self.open.lock().retain(|(node, _), known| members.get(node) == Some(&known.address));
+        self.wires.follow(&members);
         *self.members.lock() = members;
     }
 

@@ -6,13 +6,15 @@
 //! calls that were meant for somebody else; [`gate`] says which may come in, [`sanity`] what no peer can
 //! mean. [`client`] sends, no further ahead than [`window`] allows, and [`send_gate`] holds it back
 //! when this node cannot lead. [`transfer`] moves snapshots. [`arrivals`] bounds the connections that
-//! come; [`succession`] keeps the order of what is sent by one, and [`proof`] says of which node one is.
+//! come; [`succession`] keeps the order of what is sent by one, and [`proof`] says of which node one is, by what is
+//! [`expected`] of it.
 
 pub(crate) mod arrivals;
 pub(crate) mod auth;
 pub(crate) mod calls;
 pub(crate) mod channels;
 pub(crate) mod client;
+pub(crate) mod expected;
 pub(crate) mod gate;
 pub(crate) mod idle;
 pub(crate) mod network;

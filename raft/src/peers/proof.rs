@@ -8,9 +8,11 @@ use parking_lot::Mutex;
 use tonic::Extensions;
 use tripod_gate::Caller;
 use tripod_proto::code::Code;
+use tripod_state::ids::CertificateName;
 use tripod_tls::{PeerTls, Presented};
 
 use super::channels::Channels;
+use super::expected::Expected;
 use super::succession::Succession;
 
 /// Refusals are logged so often at most: a peer that is refused tries again several times a second.
@@ -44,10 +46,12 @@ impl PeerConnection {
     }
 }
 
-/// Judges what was proved. A node is known by the host of its address: its certificate is one of that host.
+/// Judges what was proved. A node is known by the host of its address, as its certificate is one of that host, and by the
+/// name that the log has bound to its id.
 #[derive(Clone)]
 pub(crate) struct Proof {
     tls: PeerTls,
+    expected: Expected,
     channels: Channels,
     /// Where the first members are, until the log has said where members are.
     initial: BTreeMap<u64, String>,
@@ -55,8 +59,12 @@ pub(crate) struct Proof {
 }
 
 impl Proof {
-    pub(crate) fn new(tls: PeerTls, channels: Channels, initial: BTreeMap<u64, String>) -> Self {
-        Self { tls, channels, initial, logged: Arc::default() }
+    pub(crate) fn new(
+        (tls, expected): (PeerTls, Expected),
+        channels: Channels,
+        initial: BTreeMap<u64, String>,
+    ) -> Self {
+        Self { tls, expected, channels, initial, logged: Arc::default() }
     }
 
     /// Why a call is refused that came by that connection and says that it is of `node`; `None` if it is let in. Of a
@@ -69,10 +77,12 @@ impl Proof {
             return has_proved.then(|| "this connection does not say which node it is of".to_owned());
         };
         let address = self.channels.address_of(node, &self.initial);
+        let name = self.expected.of(node);
+        let name = name.as_ref().map(CertificateName::as_str);
         match &address {
-            Some(address) => self.tls.impostor(presented, host_of(address)),
+            Some(address) => self.tls.impostor(presented, host_of(address), name),
             None if has_proved => None,
-            None => self.tls.impostor(presented, ""),
+            None => self.tls.impostor(presented, "", None),
         }
     }
 

@@ -1,5 +1,6 @@
 //! gRPC over the operating system's network, or over one that was brought along.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -9,8 +10,10 @@ use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use tonic::transport::server::Connected;
 use tonic::transport::{Channel, Endpoint, Uri};
+use tripod_state::ids::CertificateName;
 use tripod_tls::{Dialled, PeerTls};
 
+use super::expected::Expected;
 use super::network::{BoxFuture, Listener, Network, Stream};
 use super::proof::{PeerConnection, host_of};
 
@@ -18,8 +21,8 @@ use super::proof::{PeerConnection, host_of};
 #[derive(Clone)]
 pub(crate) enum Wires {
     Tcp,
-    /// TCP with TLS.
-    Protected(PeerTls),
+    /// TCP with TLS, and whose certificate is expected where.
+    Protected(PeerTls, Expected),
     Brought(Arc<dyn Network>),
 }
 
@@ -27,18 +30,25 @@ impl fmt::Debug for Wires {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Tcp => "Tcp",
-            Self::Protected(_) => "Protected",
+            Self::Protected(..) => "Protected",
             Self::Brought(_) => "Brought",
         })
     }
 }
 
 impl Wires {
-    /// What protects the connections, if they are.
-    pub(crate) fn tls(&self) -> Option<PeerTls> {
+    /// What protects the connections, and whose certificates are expected, if they are protected.
+    pub(crate) fn tls(&self) -> Option<(PeerTls, Expected)> {
         match self {
-            Self::Protected(tls) => Some(tls.clone()),
+            Self::Protected(tls, expected) => Some((tls.clone(), expected.clone())),
             Self::Tcp | Self::Brought(_) => None,
+        }
+    }
+
+    /// The members are there from now on.
+    pub(crate) fn follow(&self, members: &BTreeMap<u64, String>) {
+        if let Self::Protected(_, expected) = self {
+            expected.follow(members);
         }
     }
 
@@ -46,7 +56,7 @@ impl Wires {
     pub(crate) fn lazy(&self, endpoint: &Endpoint) -> Channel {
         match self {
             Self::Tcp => endpoint.connect_lazy(),
-            Self::Protected(_) | Self::Brought(_) => {
+            Self::Protected(..) | Self::Brought(_) => {
                 endpoint.connect_with_connector_lazy(Connector(self.clone()))
             }
         }
@@ -56,7 +66,7 @@ impl Wires {
     pub(crate) async fn connect(&self, endpoint: &Endpoint) -> Result<Channel, tonic::transport::Error> {
         match self {
             Self::Tcp => endpoint.connect().await,
-            Self::Protected(_) | Self::Brought(_) => {
+            Self::Protected(..) | Self::Brought(_) => {
                 endpoint.connect_with_connector(Connector(self.clone())).await
             }
         }
@@ -69,7 +79,7 @@ impl Wires {
     pub(crate) async fn dial(&self, address: &str) -> io::Result<Box<dyn Stream>> {
         match self {
             Self::Tcp => Ok(Box::new(TcpStream::connect(address).await?)),
-            Self::Protected(tls) => dial_protected(tls, address).await,
+            Self::Protected(tls, expected) => dial_protected(tls, expected, address).await,
             Self::Brought(network) => network.connect(address).await,
         }
     }
@@ -78,7 +88,7 @@ impl Wires {
     pub(crate) async fn listen(&self, address: &str) -> io::Result<PeerListener> {
         match self {
             Self::Tcp => TcpListener::bind(address).await.map(|listener| PeerListener::Tcp(listener, None)),
-            Self::Protected(tls) => {
+            Self::Protected(tls, _) => {
                 let listener = TcpListener::bind(address).await?;
                 Ok(PeerListener::Tcp(listener, Some(tls.clone())))
             }
@@ -87,14 +97,16 @@ impl Wires {
     }
 }
 
-async fn dial_protected(tls: &PeerTls, address: &str) -> io::Result<Box<dyn Stream>> {
+async fn dial_protected(tls: &PeerTls, expected: &Expected, address: &str) -> io::Result<Box<dyn Stream>> {
+    let name = expected.at(address);
+    let name = name.as_ref().map(CertificateName::as_str);
     let connect = || async {
         let stream = TcpStream::connect(address).await?;
         // Small messages must not wait for an acknowledgement of the one before.
         stream.set_nodelay(true)?;
         Ok(stream)
     };
-    let stream: Box<dyn Stream> = match tls.dial(host_of(address), connect).await? {
+    let stream: Box<dyn Stream> = match tls.dial(host_of(address), name, connect).await? {
         Dialled::Protected(stream) => stream,
         Dialled::Plain(stream) => Box::new(stream),
     };

@@ -85,11 +85,27 @@ impl ClientTls {
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
+        self.connect_to(stream, host, None).await
+    }
+
+    /// [`Self::connect`] to the node whose certificate has that name, if one is given.
+    ///
+    /// # Errors
+    /// Those of [`Self::connect`]; it is another node.
+    pub(crate) async fn connect_to<S>(
+        &self,
+        stream: S,
+        host: &str,
+        name: Option<&str>,
+    ) -> io::Result<ClientStream<S>>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let unnamed =
             |_| io::Error::new(io::ErrorKind::InvalidInput, format!("{host} is no host of a certificate"));
         let name = ServerName::try_from(host.to_owned()).map_err(unnamed)?;
-        let config = self.config(host).map_err(io::Error::other)?;
+        let config = self.config(host, name.map(str::to_owned)).map_err(io::Error::other)?;
         let late =
             |_| io::Error::new(io::ErrorKind::TimedOut, format!("no handshake within {HANDSHAKE_TIME:?}"));
         let stream = timeout(HANDSHAKE_TIME, TlsConnector::from(config).connect(name, stream))
@@ -115,7 +131,7 @@ impl ClientTls {
         timeout(HANDSHAKE_TIME, Rewound::when_heard(stream)).await.map_err(late)?
     }
 
-    fn config(&self, host: &str) -> Result<Arc<ClientConfig>, Error> {
+    fn config(&self, host: &str, known: Option<String>) -> Result<Arc<ClientConfig>, Error> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let (current, own) = match &self.source {
             Source::Certified(tls) => {
@@ -125,7 +141,7 @@ impl ClientTls {
             }
             Source::Uncertified(believed) => (Current::Uncertified(believed.current()), None),
         };
-        let verifier = Arc::new(Verifier { current, port: self.port, host: host.to_owned() });
+        let verifier = Arc::new(Verifier { current, port: self.port, host: host.to_owned(), known });
         let builder = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&rustls::version::TLS13])?
             .dangerous()
@@ -150,6 +166,8 @@ struct Verifier {
     current: Current,
     port: Port,
     host: String,
+    /// What the certificate of the node calls it that is to answer, if that is known.
+    known: Option<String>,
 }
 
 impl Verifier {
@@ -194,6 +212,14 @@ impl ServerCertVerifier for Verifier {
         if !is_of_host(end_entity, &self.host) {
             let text =
                 format!("the server's certificate, of {}, is not one of host {}", identity.kind, self.host);
+            return Err(Refused::new(Outcome::BadName, text).into());
+        }
+        if let (Some(known), Kind::Node(name)) = (&self.known, &identity.kind)
+            && known != name.as_str()
+        {
+            let text = format!(
+                "the server's certificate is of node/{name}, and the node that was dialled has that of node/{known}"
+            );
             return Err(Refused::new(Outcome::BadName, text).into());
         }
         Ok(ServerCertVerified::assertion())

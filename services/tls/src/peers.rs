@@ -49,16 +49,21 @@ impl PeerTls {
     }
 
     /// Connects to the node at `host` by `connect`, and again in plain text if that node is found not to speak TLS, and
-    /// this one is permissive.
+    /// this one is permissive. `name`: what the node's certificate calls it, if that is known.
     ///
     /// # Errors
-    /// Those of `connect`; the other node does not hold, or does not speak TLS.
-    pub async fn dial<S, F>(&self, host: &str, connect: impl Fn() -> F) -> io::Result<Dialled<S>>
+    /// Those of `connect`; the other node does not hold, is another one, or does not speak TLS.
+    pub async fn dial<S, F>(
+        &self,
+        host: &str,
+        name: Option<&str>,
+        connect: impl Fn() -> F,
+    ) -> io::Result<Dialled<S>>
     where
         S: AsyncRead + AsyncWrite + Unpin,
         F: Future<Output = io::Result<S>>,
     {
-        match self.client.connect(connect().await?, host).await {
+        match self.client.connect_to(connect().await?, host, name).await {
             Ok(stream) => Ok(Dialled::Protected(Box::new(stream))),
             Err(error) if self.server.is_permissive && is_no_tls(&error) => {
                 Ok(Dialled::Plain(connect().await?))
@@ -68,9 +73,9 @@ impl PeerTls {
     }
 
     /// Why a call is refused that came by a connection on which this was proved, from a node that says it is the one at
-    /// `host`; `None` if it may be.
+    /// `host`, whose certificate has that `known` name, if that is known; `None` if it may be.
     #[must_use]
-    pub fn impostor(&self, presented: Option<&Presented>, host: &str) -> Option<String> {
+    pub fn impostor(&self, presented: Option<&Presented>, host: &str, known: Option<&str>) -> Option<String> {
         let Some(proved) = presented.and_then(Presented::proved) else {
             let text = "this connection is in plain text, and nodes are to prove by TLS who they are";
             return (!self.server.is_permissive).then(|| text.to_owned());
@@ -78,6 +83,11 @@ impl PeerTls {
         let Kind::Node(name) = &proved.identity().kind else {
             return Some("this certificate is not a node's".to_owned());
         };
+        if let Some(known) = known.filter(|known| *known != name.as_str()) {
+            return Some(format!(
+                "the certificate is of node/{name}, and the node that it says it is has that of node/{known}"
+            ));
+        }
         let text = || {
             format!(
                 "the certificate of node {name} is not one of host {host}, where the node is that it says it is"

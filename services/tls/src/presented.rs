@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use rustls_pki_types::{CertificateDer, ServerName};
-use tripod_identity::Identity;
+use tripod_identity::{Identity, Kind};
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use crate::chain::{self, Chain};
@@ -50,6 +50,15 @@ impl Proved {
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.identity
+    }
+
+    /// What it calls the node whose it is, if it is a node's.
+    #[must_use]
+    pub fn node(&self) -> Option<&str> {
+        match &self.identity.kind {
+            Kind::Node(name) => Some(name.as_str()),
+            _ => None,
+        }
     }
 
     /// Whether the certificate is also one of that host, a DNS name or an address.

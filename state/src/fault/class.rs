@@ -140,11 +140,13 @@ impl member::Refusal {
     fn class(&self) -> Class {
         match self {
             Self::NodeUnknown { .. } => Class::NotFound,
-            Self::AddressTaken { .. } => Class::AlreadyExists,
+            Self::AddressTaken { .. } | Self::NameTaken { .. } => Class::AlreadyExists,
             Self::InProgress { .. }
             | Self::NodeRemoved { .. }
             | Self::HadData { .. }
-            | Self::NotOpen { .. } => Class::FailedPrecondition,
+            | Self::NotOpen { .. }
+            | Self::NameBound { .. } => Class::FailedPrecondition,
+            Self::NameInvalid { .. } => Class::InvalidArgument,
         }
     }
 }

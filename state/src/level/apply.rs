@@ -1,5 +1,7 @@
 //! The commands about the level, and what a command is refused for that comes too early.
 
+use imbl::OrdMap;
+
 use crate::command::{Answer, Command as AnyCommand, Effect, Reply};
 use crate::fault::Fault;
 use crate::ids::{FeatureLevel, JobName};
@@ -138,6 +140,11 @@ impl State {
                     // Nobody who bears one is believed any more, as builds of that level believe none.
                     self.tokens = Tokens::default();
                     effects.push(Effect::TokensChanged);
+                }
+                if *to < Kind::MEMBER_BIND.needs && !self.names.is_empty() {
+                    // Nodes say theirs again when the level is raised.
+                    self.names = OrdMap::new();
+                    effects.push(Effect::MemberChanged);
                 }
                 if !Rule::RoomBesideWaiting.holds_at(*to) {
                     self.jobs.change_schedulers(Ray::keep_within_slots);

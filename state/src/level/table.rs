@@ -117,6 +117,8 @@ kinds! {
         "member/end"               level 1  -      Self::Member(member::Command::End { .. }),
         #[constant MEMBER_DRAIN]
         "member/drain"             level 2  -      Self::Member(member::Command::Drain { .. }),
+        #[constant MEMBER_BIND]
+        "member/bind"              level 11 -      Self::Member(member::Command::Bind { .. }),
         "runtime/connect"          level 1  -      Self::Runtime(runtime::Command::Connect { .. }),
         "runtime/withdraw"         level 1  -      Self::Runtime(runtime::Command::Withdraw { .. }),
         "runtime/enumerate"        level 1  grows  Self::Runtime(runtime::Command::Enumerate { .. }),

@@ -27,6 +27,10 @@ impl State {
         for node in removed.collect::<Vec<_>>() {
             self.drained.remove(&node);
         }
+        let unbound = self.names.keys().copied().filter(|node| self.registry.is_removed(*node));
+        for node in unbound.collect::<Vec<_>>() {
+            self.names.remove(&node);
+        }
         if changed { vec![Effect::MemberChanged] } else { Vec::new() }
     }
 
@@ -70,6 +74,7 @@ impl State {
             Command::Cancel { change } => self.cancel(context, change),
             Command::End { change, ending } => self.end(context, change, ending),
             Command::Drain { node, drained } => return self.drain(context, node, drained, effects),
+            Command::Bind { node, name } => return self.bind(node, name, effects),
         };
         if self.registry != before {
             effects.push(Effect::MemberChanged);
@@ -203,7 +208,7 @@ impl State {
         Ok(Answer::Done)
     }
 
-    fn check_known(&self, node: NodeId) -> Result<(), Fault> {
+    pub(super) fn check_known(&self, node: NodeId) -> Result<(), Fault> {
         if self.registry.is_removed(node) {
             return Err(Refusal::NodeRemoved { node }.into());
         }

@@ -10,18 +10,20 @@
 //! | `addresses` | the nodes' public addresses, as they announced them |
 //! | `change` | what an operator wants, and how it ended |
 //! | `registry` | ids, and the change under way |
+//! | `names` | which certificate belongs to which id |
 //! | `refusal` | why a command was refused |
 //! | `apply` | the commands |
 
 mod addresses;
 mod apply;
 mod change;
+mod names;
 mod refusal;
 pub mod registry;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{ChangeId, NodeId};
+use crate::ids::{CertificateName, ChangeId, NodeId};
 
 pub use addresses::{Addresses, HostPort};
 pub use change::{Change, Ending, Finished, Open};
@@ -54,4 +56,7 @@ pub enum Command {
     /// A node is to lead nothing and to have no clients from now on, while it goes on voting; or it is to have both
     /// again. Repeated without harm.
     Drain { node: NodeId, drained: bool },
+    /// A node's certificate calls it so. The first name of an id stays for as long as there is that node, and whoever takes
+    /// its place has another id. Repeated without harm. Needs feature level 11.
+    Bind { node: NodeId, name: CertificateName },
 }

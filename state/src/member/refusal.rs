@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{ChangeId, NodeId};
+use crate::ids::{CertificateName, ChangeId, NodeId};
 use crate::member::Open;
 
 /// A refusal; the registry is unchanged.
@@ -21,4 +21,10 @@ pub enum Refusal {
     HadData { node: NodeId },
     /// The change is not under way.
     NotOpen { change: ChangeId },
+    /// The node has another certificate's name, and keeps it.
+    NameBound { node: NodeId, bound: CertificateName },
+    /// Another node has that certificate's name.
+    NameTaken { node: NodeId, name: CertificateName },
+    /// No certificate has such a name.
+    NameInvalid { node: NodeId },
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::ids::{JobId, JobName, NodeId, TaskId};
+use crate::ids::{CertificateName, JobId, JobName, NodeId, TaskId};
 use crate::job::record::Job;
 use crate::job::{Group, Listener, Spec};
-use crate::limits::JOB_NOTE_BYTES_MAX;
+use crate::limits::{JOB_NAME_CHARS_MAX, JOB_NOTE_BYTES_MAX};
 use crate::member;
 use crate::memory::{Weigh, all_inside, of_entry, of_faults, of_list, of_map, of_set, of_shared, of_text};
 use crate::ray::Ray;
@@ -59,6 +59,8 @@ impl State {
         of_map::<NodeId, member::Addresses>(self.members.len())
             .saturating_add(of_set::<NodeId>(self.drained.len()))
             .saturating_add(self.tokens.bytes())
+            .saturating_add(of_map::<NodeId, CertificateName>(self.names.len()))
+            .saturating_add((self.names.len() * JOB_NAME_CHARS_MAX) as u64)
             .saturating_add(of_map::<JobId, String>(self.notes.len()))
             .saturating_add((self.notes.len() * JOB_NOTE_BYTES_MAX) as u64)
     }

@@ -96,12 +96,7 @@ impl<I: Iterator<Item = Record>> Reader<I> {
             last = self.next()?;
         }
         last = domains::restore(&mut state, SnapshotSection::BehindSessionOwners, last, &mut self)?;
-        if let Piece::Tokens { revision, tokens } = last {
-            self.check(state.level() >= Kind::TOKEN_CREATE.needs && revision.0 > 0)?;
-            state.tokens = self.tokens(revision, tokens)?;
-            last = self.next()?;
-        }
-        (state.events, last) = OfCluster::read(last, state.level(), &mut self)?;
+        last = self.level_11(&mut state, last)?;
         if state.fits(state.level()).is_err() {
             return self.refuse("the end of a state that needs a higher level");
         }
@@ -110,6 +105,23 @@ impl<I: Iterator<Item = Record>> Reader<I> {
             None => Ok(state),
             Some(_) => self.refuse("behind the end"),
         }
+    }
+
+    /// What stands behind all jobs' domains from level 11 on, of which `last` may be the first record. Gives the record behind it.
+    fn level_11(&mut self, state: &mut State, mut last: Piece) -> Result<Piece, Malformed> {
+        if let Piece::Tokens { revision, tokens } = last {
+            self.check(state.level() >= Kind::TOKEN_CREATE.needs && revision.0 > 0)?;
+            state.tokens = self.tokens(revision, tokens)?;
+            last = self.next()?;
+        }
+        (state.events, last) = OfCluster::read(last, state.level(), self)?;
+        while let Piece::Named { node, name } = last {
+            let ascending = state.names.get_max().is_none_or(|(last, _)| *last < node);
+            self.check(ascending && state.level() >= Kind::MEMBER_BIND.needs)?;
+            state.names.insert(node, name);
+            last = self.next()?;
+        }
+        Ok(last)
     }
 
     fn tokens(&mut self, revision: LogIndex, count: u64) -> Result<Tokens, Malformed> {

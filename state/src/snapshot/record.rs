@@ -8,8 +8,9 @@ use crate::barrier::members::Members;
 use crate::command::Reply;
 use crate::fault::Fault;
 use crate::ids::{
-    BarrierCounter, BarrierName, CallId, DurationMs, FeatureLevel, Incarnation, JobId, JobName, JobSlot, Key,
-    LogIndex, NodeId, Sequence, ServiceIncarnation, SessionId, TaskId, TaskVersion, Term, TimeMs, TokenId,
+    BarrierCounter, BarrierName, CallId, CertificateName, DurationMs, FeatureLevel, Incarnation, JobId,
+    JobName, JobSlot, Key, LogIndex, NodeId, Sequence, ServiceIncarnation, SessionId, TaskId, TaskVersion,
+    Term, TimeMs, TokenId,
 };
 use crate::job::record::Latched;
 use crate::kv::increments::Increment;
@@ -197,6 +198,11 @@ pub(crate) enum Piece {
     EndedJob {
         head: Box<events::EndedHead>,
         events: u64,
+    },
+    /// Behind everything that happened, one for each node whose certificate's name is known, by id.
+    Named {
+        node: NodeId,
+        name: CertificateName,
     },
 }
 

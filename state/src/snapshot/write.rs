@@ -52,6 +52,7 @@ impl State {
         let registry = Some(&self.registry).filter(|registry| **registry != Registry::default());
         let registry = registry.map(|registry| Piece::Registry(Box::new(registry.clone())));
         let level = Some(self.level()).filter(|level| *level != level::FIRST).map(Piece::Level);
+        let names = self.names.iter().map(|(node, name)| Piece::Named { node: *node, name: name.clone() });
         let notes = self.notes.iter().map(|(job, note)| Piece::Note { job: *job, note: note.clone() });
         std::iter::once(header)
             .chain(members)
@@ -66,6 +67,7 @@ impl State {
             .chain(domains::records(&self.jobs, SnapshotSection::BehindSessionOwners))
             .chain(tokens(&self.tokens))
             .chain(self.events.records())
+            .chain(names)
             .chain(std::iter::once(Piece::End))
             .map(Record)
     }

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use tripod_state::ids::{
-    BarrierCounter, BarrierName, ChangeId, FeatureLevel, Incarnation, JobName, Key, NodeId, NodeName,
-    ServiceIncarnation, TaskId, TaskVersion, TimeMs, TokenId,
+    BarrierCounter, BarrierName, CertificateName, ChangeId, FeatureLevel, Incarnation, JobName, Key, NodeId,
+    NodeName, ServiceIncarnation, TaskId, TaskVersion, TimeMs, TokenId,
 };
 use tripod_state::mindspore::cluster::ClusterState;
 use tripod_state::ray::ids::{FunctionName, ObjectId, OperationId, StoreId, WorkerId};
@@ -254,6 +254,13 @@ samples! {
         ],
         member::Refusal::HadData { .. } => [member::Refusal::HadData { node: NodeId(3) }],
         member::Refusal::NotOpen { .. } => [member::Refusal::NotOpen { change: ChangeId(77) }],
+        member::Refusal::NameBound { .. } => [
+            member::Refusal::NameBound { node: NodeId(3), bound: CertificateName::from("n3") },
+        ],
+        member::Refusal::NameTaken { .. } => [
+            member::Refusal::NameTaken { node: NodeId(3), name: CertificateName::from("n3") },
+        ],
+        member::Refusal::NameInvalid { .. } => [member::Refusal::NameInvalid { node: NodeId(3) }],
     }
 }
 

@@ -361,6 +361,9 @@ fn member_change() -> impl Strategy<Value = Command> {
         1 => (peer(), 1_u64..3).prop_map(|(peer, token)| member::Command::Join { peer, token }),
         1 => id().prop_map(|change| member::Command::Cancel { change }),
         2 => id().prop_map(|change| member::Command::End { change, ending: member::Ending::Done }),
+        2 => (node(), select(vec!["n1", "n2", "N"])).prop_map(|(node, name)| {
+            member::Command::Bind { node, name: name.into() }
+        }),
     ];
     command.prop_map(Command::Member)
 }

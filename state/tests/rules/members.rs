@@ -1,9 +1,9 @@
 //! Ids of nodes, and the one change of the members that is under way.
 
-use tripod_state::ids::{ChangeId, NodeId};
+use tripod_state::ids::{CertificateName, ChangeId, FeatureLevel, NodeId};
 use tripod_state::level::{self, Command as Level};
 use tripod_state::member::{Addresses, Change, Ending, Listed, Open, Refusal, Suffrage};
-use tripod_state::{Answer, Command, Effect, Fault, Reply, State, member};
+use tripod_state::{Answer, Command, Effect, Fault, Reply, State, member, restore};
 
 use crate::support::Machine;
 
@@ -184,6 +184,81 @@ fn a_removed_node_is_no_address_any_more_and_cannot_announce_itself_again() {
     assert_eq!(machine.announced(), [1, 2]);
     assert_eq!(refused(machine.announce(3)), Refusal::NodeRemoved { node: NodeId(3) });
     assert!(machine.state.follow_members(&listed(&[(1, true), (2, true)])).is_empty(), "it is known");
+}
+
+fn raise(machine: &mut Machine) {
+    let heard = machine.state.registry().nodes().map(|(node, _)| node).collect();
+    machine.apply(Command::Level(Level::Raise { to: level::NEWEST, heard })).expect("all support it");
+}
+
+fn bind(node: u64, name: &str) -> Command {
+    Command::Member(member::Command::Bind { node: NodeId(node), name: name.into() })
+}
+
+#[test]
+fn s22_the_first_name_of_a_nodes_certificate_stays_and_is_no_other_nodes() {
+    let mut machine = founded();
+    let early = machine.apply(bind(1, "n1"));
+    assert!(matches!(early, Err(Fault::Level(level::Refusal::TooLow { .. }))), "{early:?}");
+    raise(&mut machine);
+    let digest = machine.state.digest();
+    assert_eq!(machine.apply(bind(1, "n1")), Ok(Answer::Done));
+    assert_ne!(machine.state.digest(), digest);
+    let before = machine.state.clone();
+    assert_eq!(machine.apply(bind(1, "n1")), Ok(Answer::Done), "repeated without harm");
+    let bound = Refusal::NameBound { node: NodeId(1), bound: "n1".into() };
+    assert_eq!(refused(machine.apply(bind(1, "n2"))), bound);
+    assert_eq!(
+        refused(machine.apply(bind(2, "n1"))),
+        Refusal::NameTaken { node: NodeId(1), name: "n1".into() }
+    );
+    assert_eq!(refused(machine.apply(bind(9, "n9"))), Refusal::NodeUnknown { node: NodeId(9) });
+    let long = "n".repeat(64);
+    for name in ["", "N1", "..", "n/1", long.as_str()] {
+        assert_eq!(refused(machine.apply(bind(2, name))), Refusal::NameInvalid { node: NodeId(2) }, "{name}");
+    }
+    assert_eq!(machine.state, before, "a refusal changes nothing");
+    let read = State::from_records(machine.state.records()).expect("its own records");
+    assert_eq!((&read, read.digest()), (&machine.state, machine.state.digest()));
+    assert_eq!(machine.state.bytes(), machine.state.recounted_bytes());
+    assert_eq!(read.certificate_name(NodeId(1)), Some(&CertificateName::from("n1")));
+}
+
+#[test]
+fn s22_who_takes_the_place_of_a_node_may_have_its_certificate_and_has_another_id() {
+    let mut machine = founded();
+    raise(&mut machine);
+    machine.apply(bind(2, "n2")).expect("nobody has it");
+    let open = machine.begin(Change::Replace { old: NodeId(2), peer: "n:1".to_owned() }).expect("free");
+    let taken = Refusal::NameTaken { node: NodeId(2), name: "n2".into() };
+    assert_eq!(refused(machine.apply(bind(3, "n2"))), taken.clone(), "another one stays another one");
+    assert_eq!(machine.apply(bind(4, "n2")), Ok(Answer::Done));
+    let mut members = listed(&[(1, true), (3, true)]);
+    members.push(Listed { node: NodeId(4), peer: "n:1".to_owned(), voter: true });
+    machine.state.follow_members(&members);
+    machine.end(open.id).expect("open");
+    assert_eq!(
+        (machine.state.certificate_name(NodeId(2)), machine.state.certificate_names().count()),
+        (None, 1)
+    );
+    assert_eq!(refused(machine.apply(bind(2, "n2"))), Refusal::NodeRemoved { node: NodeId(2) });
+    let taken = Refusal::NameTaken { node: NodeId(4), name: "n2".into() };
+    assert_eq!(refused(machine.apply(bind(3, "n2"))), taken);
+}
+
+#[test]
+fn below_its_level_and_in_another_cluster_no_name_is_known() {
+    let mut machine = founded();
+    raise(&mut machine);
+    machine.apply(bind(1, "n1")).expect("nobody has it");
+    let other = machine.state.clone().restored("other", restore::Jobs::Kept);
+    assert_eq!(other.certificate_names().count(), 0);
+    let pin = Level::Pin { level: FeatureLevel(10), by: "ops".to_owned() };
+    machine.apply(Command::Level(pin)).expect("nothing stands in the way");
+    assert_eq!(machine.state.certificate_name(NodeId(1)), None);
+    machine.state.fits(FeatureLevel(10)).expect("a build of that level reads it");
+    let read = State::from_records(machine.state.records()).expect("its own records");
+    assert_eq!(read, machine.state);
 }
 
 /// A snapshot of a program without a registry, and the log from the beginning, lead to the same state.

@@ -9,6 +9,7 @@ use tripod_state::ids::{FeatureLevel, NodeId};
 use tripod_state::{Command, level};
 
 use super::inspect::Inspector;
+use super::teller::Teller;
 use crate::apply::hooks::Hooks;
 use crate::base::codec;
 use crate::care::divergence::{Comparer, Report};
@@ -60,6 +61,7 @@ async fn turn(succession: Option<Succession>, batch: &ProposeRequest) -> Option<
 #[tonic::async_trait]
 impl LeaderApi for LeaderService {
     async fn propose(&self, request: Request<ProposeRequest>) -> Result<Response<ProposeResponse>, Status> {
+        let teller = Teller::of(&request);
         let connection = request.extensions().get::<PeerConnection>();
         let succession = connection.map(|connection| connection.succession.clone());
         let turn = turn(succession, request.get_ref()).await;
@@ -71,7 +73,7 @@ impl LeaderApi for LeaderService {
         let needs_max = needs_max.filter(|_| self.takes_newer).map_or(level::FIRST, FeatureLevel);
         let passage = self.level_gate.enter(needs_max).await;
         let has_leave = |command: &Command| match &passage {
-            Ok(passage) => self.level_gate.check(passage, command),
+            Ok(passage) => self.level_gate.check(passage, command).and_then(|()| teller.may_bind(command)),
             Err(error) => Err(error.clone()),
         };
         let mut held = Vec::new();
@@ -100,11 +102,14 @@ impl LeaderApi for LeaderService {
             return Err(self.refusal());
         }
         self.wait_for_first_look().await?;
+        let teller = Teller::of(&request);
         let command = request.into_inner().data;
         let outcome: Outcome = match self.level_gate.enter(level::NEWEST).await {
             Err(error) => Err(error).into(),
             Ok(passage) => {
-                let has_leave = |command: &Command| self.level_gate.check(&passage, command);
+                let has_leave = |command: &Command| {
+                    self.level_gate.check(&passage, command).and_then(|()| teller.may_bind(command))
+                };
                 match self.inspector.inspect(&command, level::NEWEST, has_leave) {
                     Ok(_admitted) => self.submitter.submit(command).await.into(),
                     Err(refusal) => refusal,

@@ -6,6 +6,7 @@
 //! | `leader_service` | answers what followers ask of the leader |
 //! | `sanity` | refuses what no peer can mean |
 //! | `inspect` | reads what others propose before it is appended |
+//! | `teller` | who may say what the certificate of a node calls it |
 //! | `seldom` | lines of the log that a caller could cause without an end |
 
 mod inspect;
@@ -13,6 +14,7 @@ mod leader_service;
 mod sanity;
 mod seldom;
 mod server;
+mod teller;
 
 pub(super) use inspect::Inspector;
 pub(super) use leader_service::LeaderService;

@@ -16,6 +16,7 @@ pub(crate) fn reason(refusal: &Refusal) -> &'static str {
         Refusal::AddressTaken { .. } => "address-taken",
         Refusal::HadData { .. } => "member-had-data",
         Refusal::NotOpen { .. } => "change-not-open",
+        Refusal::NameBound { .. } | Refusal::NameTaken { .. } | Refusal::NameInvalid { .. } => "member-name",
     }
 }
 

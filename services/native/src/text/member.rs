@@ -31,6 +31,19 @@ pub(crate) fn of_refusal(refusal: &Refusal) -> String {
         Refusal::NotOpen { change } => {
             format!("change {change} is not in progress; `tripod member list` shows what is")
         }
+        Refusal::NameBound { node, bound } => format!(
+            "T4207 node-name: node {node} is known by the certificate of node/{bound}, and keeps that name; give it a \
+             certificate of that name, or put another node in its place: `tripod member replace {node} HOST:PORT`"
+        ),
+        Refusal::NameTaken { node, name } => format!(
+            "T4207 node-name: node {node} is known by the certificate of node/{name}, so no other node can be; give this \
+             one a certificate of its own, or put it in the place of that one: `tripod member replace {node} HOST:PORT`"
+        ),
+        Refusal::NameInvalid { node } => {
+            format!(
+                "T4207 node-name: what node {node} says that its certificate calls it is no name of a node"
+            )
+        }
     }
 }
 

@@ -72,7 +72,7 @@ async fn a_permissive_node_speaks_plain_to_one_that_knows_no_tls_and_to_no_other
     for (mode, is_plain) in [(Mode::Permissive, true), (Mode::Strict, false)] {
         let peers = PeerTls::new(&world.node_tls(), mode).unwrap();
         let dialled = peers
-            .dial(HOST, || async {
+            .dial(HOST, None, || async {
                 let (ours, theirs) = tokio::io::duplex(64 << 10);
                 tokio::spawn(ancient(ours));
                 Ok(theirs)
@@ -83,7 +83,7 @@ async fn a_permissive_node_speaks_plain_to_one_that_knows_no_tls_and_to_no_other
         let acceptor: tokio_rustls::TlsAcceptor =
             impostor(&Authority::new("others").sign(&Wanted::node("n1"))).into();
         let dialled = peers
-            .dial(HOST, || async {
+            .dial(HOST, None, || async {
                 let (ours, theirs) = tokio::io::duplex(64 << 10);
                 tokio::spawn(acceptor.accept(ours).into_fallible());
                 Ok(theirs)
@@ -102,7 +102,7 @@ async fn s22_a_node_is_believed_to_be_the_one_at_a_host_only_with_a_certificate_
     let dialling = async {
         let stream = tokio::sync::Mutex::new(Some(theirs));
         let dialled =
-            peers.dial(HOST, || async { Ok(stream.lock().await.take().expect("once")) }).await.unwrap();
+            peers.dial(HOST, None, || async { Ok(stream.lock().await.take().expect("once")) }).await.unwrap();
         let Dialled::Protected(mut stream) = dialled else { panic!("plain") };
         tokio::io::AsyncWriteExt::write_all(&mut stream, b"ping").await.unwrap();
         tokio::io::AsyncWriteExt::flush(&mut stream).await.unwrap();
@@ -111,11 +111,40 @@ async fn s22_a_node_is_believed_to_be_the_one_at_a_host_only_with_a_certificate_
     let (answered, ()) = tokio::join!(answer(&mut accepted), dialling);
     answered.unwrap();
     let presented = accepted.presented();
-    assert_eq!(peers.impostor(Some(&presented), HOST), None);
-    let text = peers.impostor(Some(&presented), "10.0.0.3").expect("refused");
+    assert_eq!(peers.impostor(Some(&presented), HOST, None), None);
+    assert_eq!(peers.impostor(Some(&presented), HOST, Some("n1")), None);
+    let text = peers.impostor(Some(&presented), HOST, Some("n2")).expect("it has the key of another node");
+    assert!(text.contains("node/n1") && text.contains("node/n2"), "{text}");
+    let text = peers.impostor(Some(&presented), "10.0.0.3", None).expect("refused");
     assert!(text.contains("node n1") && text.contains("10.0.0.3"), "{text}");
-    assert!(peers.impostor(None, HOST).is_some(), "plain text proves nothing");
+    assert!(peers.impostor(None, HOST, None).is_some(), "plain text proves nothing");
     let permissive = PeerTls::new(&world.node_tls(), Mode::Permissive).unwrap();
-    assert_eq!(permissive.impostor(None, HOST), None);
-    assert!(permissive.impostor(Some(&presented), "10.0.0.3").is_some());
+    assert_eq!(permissive.impostor(None, HOST, None), None);
+    assert!(permissive.impostor(Some(&presented), "10.0.0.3", None).is_some());
+}
+
+#[tokio::test]
+async fn s22_whoever_dials_a_node_takes_no_other_node_for_it() {
+    let world = World::new();
+    let peers = PeerTls::new(&world.node_tls(), Mode::Strict).unwrap();
+    for (known, holds) in [(None, true), (Some("n1"), true), (Some("n2"), false)] {
+        let acceptor = peers.clone();
+        let dialled = peers
+            .dial(HOST, known, || async {
+                let (ours, theirs) = tokio::io::duplex(64 << 10);
+                let mut accepted = acceptor.accept(ours, None);
+                tokio::spawn(async move { accepted.read_u8().await });
+                Ok(theirs)
+            })
+            .await;
+        match dialled {
+            Ok(Dialled::Protected(_)) => assert!(holds, "{known:?}"),
+            Ok(Dialled::Plain(_)) => panic!("plain"),
+            Err(error) => {
+                assert!(!holds, "{known:?}: {error}");
+                let words = refusal(&error).expect("a word of TLS");
+                assert!(words.contains("node/n1") && words.contains("node/n2"), "{words}");
+            }
+        }
+    }
 }

@@ -12,6 +12,7 @@ mod front_ends;
 mod job_ports;
 pub(crate) mod joining;
 mod listen;
+mod naming;
 mod retry;
 mod stop;
 
@@ -163,7 +164,10 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
         .guarded(CallGuard::of_client_port(&authority.client, &gateway, &bearers));
     tasks.serve(listeners, &gateway, &front_ends, &resources, (config.tls.as_ref(), &authority, &bearers));
     let client_tls = config.tls.as_ref().and_then(|tls| tls.client.clone());
-    if let Some(NodeTls { tls, .. }) = config.tls {
+    if let Some(NodeTls { tls, peer, .. }) = config.tls {
+        if peer.is_some() {
+            tasks.background.spawn(naming::run(gateway.clone(), config.node, tls.clone()));
+        }
         tracing::info!(identity = %tls.identity(), serial = tls.serial(), not_after = tls.not_after(), "TLS");
     }
     for (_name, background) in front_ends.background() {
