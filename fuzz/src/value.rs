@@ -338,8 +338,9 @@ mod tests {
                 Command::Mindspore(_) => "mindspore",
                 Command::Mars(_) => "mars",
                 Command::Token(_) => "token",
+                Command::By(_) => "by",
             })
             .collect();
-        assert_eq!(kinds.len(), 13, "{kinds:?}");
+        assert_eq!(kinds.len(), 14, "{kinds:?}");
     }
 }

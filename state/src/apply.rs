@@ -2,6 +2,8 @@
 
 use crate::command::{Command, Effect, Envelope, Reply};
 use crate::context::ApplyContext;
+use crate::fault::Fault;
+use crate::identity::Taken;
 use crate::planted::{Bug, is_planted};
 use crate::session::table::Verdict;
 use crate::state::{Outcome, State};
@@ -17,35 +19,47 @@ impl State {
         if let Some(refusal) = self.too_early(&envelope.command) {
             return Outcome { reply: Err(refusal.into()), effects };
         }
-        let stamp = envelope.stamp.filter(|_| !envelope.command.is_about_level());
+        let Envelope { stamp, command } = envelope;
+        let stamp = stamp.filter(|_| !command.is_about_level());
+        let taken = command.taken_apart();
         let Some(stamp) = stamp else {
-            let reply = self.execute(&context, envelope.command, &mut effects);
+            let reply = self.execute(&context, taken, &mut effects);
             return Outcome { reply, effects };
         };
+        // Before anything is acknowledged or told: a stamp means something from who opened its session, and from nobody else.
+        if self.sessions.is_of_another(stamp.session, taken.by.as_ref()) {
+            return Outcome { reply: Err(Fault::SessionExpired), effects };
+        }
         let (level, now) = (self.level(), self.now_ms);
-        let reply = match self.sessions.admit(level, stamp, &envelope.command, now) {
+        let reply = match self.sessions.admit(level, stamp, &taken.command, now) {
             Verdict::Reply(Ok(_)) if is_planted(Bug::DoubleApply) => {
-                self.execute(&context, envelope.command, &mut effects)
+                self.execute(&context, taken, &mut effects)
             }
             Verdict::Reply(reply) => reply,
             Verdict::Execute(mark) => {
-                let reply = self.execute(&context, envelope.command, &mut effects);
-                self.sessions.remember(stamp, mark, &reply);
+                let reply = self.execute(&context, taken, &mut effects);
+                // That changes nothing, and an older build cannot read it: it is found anew whenever it is asked for.
+                if !matches!(reply, Err(Fault::NotAuthorised(_))) {
+                    self.sessions.remember(stamp, mark, &reply);
+                }
                 reply
             }
         };
         Outcome { reply, effects }
     }
 
-    fn execute(&mut self, context: &ApplyContext, command: Command, effects: &mut Vec<Effect>) -> Reply {
-        let (command, retried) = command.unmarked();
-        let level = self.level();
+    fn execute(&mut self, context: &ApplyContext, taken: Taken, effects: &mut Vec<Effect>) -> Reply {
+        let Taken { command, retried, by } = taken;
+        if let Some(by) = &by {
+            self.authorise(by, &command)?;
+        }
+        let (level, by) = (self.level(), by.as_ref());
         match command {
-            Command::Retried(_) => unreachable!("the mark was taken off"),
+            Command::Retried(_) | Command::By(_) => unreachable!("what stood around it was taken off"),
             Command::Job(command) => self.apply_job(context, command, effects),
-            Command::Task(command) => {
-                self.jobs.turn(command.scope(), (level, context), effects, |turn| turn.task(command, retried))
-            }
+            Command::Task(command) => self
+                .jobs
+                .turn(command.scope(), (level, context), effects, |turn| turn.task(command, retried, by)),
             Command::Kv(command) => {
                 self.jobs.turn(command.scope(), (level, context), effects, |turn| turn.kv(command, retried))
             }
@@ -66,7 +80,7 @@ impl State {
             Command::Mindspore(command) => {
                 self.jobs.turn(command.scope(), (level, context), effects, |turn| turn.mindspore(command))
             }
-            Command::Session(command) => self.sessions.apply(level, context, &command),
+            Command::Session(command) => self.sessions.apply(level, context, &command, by),
             Command::Member(command) => self.apply_member(context, command, effects),
             Command::Level(command) => {
                 let reply = self.apply_level(&command, effects);

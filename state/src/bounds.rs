@@ -78,6 +78,10 @@ impl Command {
             Self::Mindspore(mindspore::Command::Lead { decision, .. }) => check_found_out(decision),
             Self::Mars(mars::Command::Ask { request, .. }) => check_mars(request),
             Self::Retried(command) => command.check_lists(tasks_of),
+            Self::By(by) => {
+                by.identity.check()?;
+                by.command.check_lists(tasks_of)
+            }
             Self::Job(job::Command::Delete { .. } | job::Command::Note { .. })
             | Self::Kv(_)
             | Self::Barrier(barrier::Command::Cancel { .. } | barrier::Command::Expire { .. })

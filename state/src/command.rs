@@ -4,6 +4,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Fault;
+use crate::identity::By;
 use crate::ids::{
     BarrierCounter, BarrierName, Incarnation, JobId, Key, NodeId, Sequence, ServiceIncarnation, SessionId,
     TaskId, TimeMs, TokenId,
@@ -46,17 +47,8 @@ pub enum Command {
     Mindspore(mindspore::Command),
     Mars(mars::Command),
     Token(token::Command),
-}
-
-impl Command {
-    /// The command itself, and whether it was marked as a retry.
-    pub(crate) fn unmarked(self) -> (Self, bool) {
-        let (mut command, mut retried) = (self, false);
-        while let Self::Retried(inner) = command {
-            (command, retried) = (*inner, true);
-        }
-        (command, retried)
-    }
+    /// A command of a caller of whom a port has proved who it is. Needs feature level 11.
+    By(Box<By>),
 }
 
 /// Which job a call is about, and which life of its service the caller believes in.

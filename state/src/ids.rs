@@ -187,6 +187,11 @@ text! {
     CertificateName
 }
 
+text! {
+    /// What the certificate of an operator or a viewer calls that one: 1 to 63 characters, as a job's name has them.
+    PersonName
+}
+
 /// A session. Below feature level 5: the log index of the command that opened it. From there on: random bits, of which the
 /// highest is set in nodes' own sessions. Whoever decodes an id of a client clears it ([`Self::of_client`]), so no wire can
 /// name a node's session.

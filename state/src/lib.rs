@@ -43,6 +43,7 @@
 //! * [`mindspore`]: the schedulers of MindSpore's clusters.
 //! * [`mars`]: sessions, graphs of tensors and frames and of their chunks, mutable tileables.
 //! * [`kv`], [`session`], [`member`]: keys, remembered replies, nodes and the change among them.
+//! * [`identity`]: who proposed a command, and what only the state can judge of that.
 //! * [`token`]: what bearers of tokens may call as.
 //! * [`level`]: which commands all members understand: one row for each.
 //! * [`events`]: what happened to jobs and to the cluster, for people.
@@ -57,6 +58,7 @@ pub mod command;
 pub mod context;
 pub mod events;
 pub mod fault;
+pub mod identity;
 pub mod ids;
 pub mod job;
 pub mod kv;

@@ -49,6 +49,7 @@ pub fn at_most(command: &Command, encoded: usize) -> Option<u64> {
     let bytes = encoded as u64;
     match command {
         Command::Retried(command) => at_most(command, encoded),
+        Command::By(by) => at_most(&by.command, encoded),
         Command::Kv(_) => Some(key_bytes(bytes)),
         Command::Barrier(barrier::Command::Arrive { tasks, .. }) => Some(barrier_bytes(bytes, tasks.len())),
         _ => None,
@@ -74,6 +75,7 @@ impl State {
         };
         match command {
             Command::Retried(command) => self.need_of(command, encoded),
+            Command::By(by) => self.need_of(&by.command, encoded),
             Command::Job(job::Command::Create { spec, .. }) => {
                 let listed = listed_bytes(spec.groups.len() + spec.listeners.len());
                 let bytes = encoded.saturating_add(JOB_BYTES).saturating_add(listed);

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use bytes::Bytes;
 use tripod_state::barrier::Command as Barrier;
+use tripod_state::identity::Identity;
 use tripod_state::ids::{
     BarrierCounter, BarrierName, ChangeId, ClientId, DurationMs, FeatureLevel, Incarnation, JobId, NodeId,
     Sequence, ServiceIncarnation, SessionId, TaskId, TimeMs, TokenId,
@@ -124,6 +125,21 @@ pub(crate) fn level_11() -> Vec<Sample> {
     all.extend(planned().map(|(name, command)| (name, plain(Command::Mindspore(command)))));
     let bind = Member::Bind { node: NodeId(300), name: "n-3.rack_1".into() };
     all.push(("member/bind", plain(Command::Member(bind))));
+    let delete = || Command::Kv(Kv::Delete { scope: SCOPE, key: "k".into() });
+    for (name, path) in [
+        ("by node", "node/n-3.rack_1"),
+        ("by operator", "operator/alice"),
+        ("by viewer", "viewer/bob"),
+        ("by agent", "job/train/agent"),
+        ("by task", "job/train/task"),
+        ("by task 3", "job/train/task/3"),
+        ("by driver", "job/train/driver"),
+        ("by worker", "job/train/worker"),
+        ("by store", "job/train/store"),
+    ] {
+        let identity = Identity::of_path(path).expect("it is one");
+        all.push((name, plain(delete().by(identity))));
+    }
     all
 }
 

@@ -31,6 +31,7 @@ pub(crate) fn sender(command: &Command) -> Option<TaskId> {
         }
         Command::Runtime(command) => of_runtime(command),
         Command::Retried(command) => sender(command),
+        Command::By(by) => sender(&by.command),
         _ => None,
     }
 }

@@ -12,6 +12,7 @@ use tripod_state::job::DEFAULT_JOB;
 
 use crate::bearers::Bearers;
 use crate::gateway::Gateway;
+use crate::proposers::Proposer;
 
 /// Asks a gate about the calls of one port: finds who calls and, once, the job that the call is about. A token is judged also where
 /// the gate is off: whoever shows one wants to be its bearer.
@@ -31,7 +32,13 @@ enum PortJob {
 
 /// Who calls by one connection, since that was first asked.
 #[derive(Clone, Default)]
-struct Known(Arc<OnceLock<Arc<Caller>>>);
+struct Known(Arc<OnceLock<CallerOfConnection>>);
+
+struct CallerOfConnection {
+    caller: Arc<Caller>,
+    /// That what it has proposed says so; absent where nothing was proved, or nobody is refused for it.
+    _proposer: Option<Proposer>,
+}
 
 impl CallGuard {
     /// For the client port and the unix socket.
@@ -56,16 +63,26 @@ impl CallGuard {
     /// whoever it may be.
     fn caller(&self, connection: &ConnectionCalls) -> Arc<Caller> {
         let Known(known) = connection.kept::<Known>();
-        let caller = known.get_or_init(|| {
-            Arc::new(match (connection.proved(), &self.port) {
+        let known = known.get_or_init(|| {
+            let caller = Arc::new(match (connection.proved(), &self.port) {
                 (Some(proved), _) => Caller::by_path(proved.identity().clone()),
                 (None, _) if connection.is_encrypted() => Caller::Anonymous,
                 (None, PortJob::Own(NamedJob::Named(job))) => Caller::Listener(job.clone()),
                 (None, PortJob::Own(_)) => Caller::Anonymous,
                 (None, PortJob::Labelled(_)) => Caller::Legacy,
-            })
+            });
+            let _proposer = self.proposer(&caller, connection);
+            CallerOfConnection { caller, _proposer }
         });
-        Arc::clone(caller)
+        Arc::clone(&known.caller)
+    }
+
+    /// Has what the connection's calls propose say who proposed it. A gate that only counts refuses nothing, so neither is
+    /// anything to be refused in apply.
+    fn proposer(&self, caller: &Caller, connection: &ConnectionCalls) -> Option<Proposer> {
+        let is_proved = matches!(caller, Caller::Proved { .. });
+        let proved = (is_proved && self.gate.enforces()).then(|| caller.to_string())?;
+        Proposer::of(connection.connection(), &proved)
     }
 
     /// The job of a call that names none.

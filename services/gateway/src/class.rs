@@ -19,5 +19,6 @@ pub fn by_class(class: Class) -> Code {
         Class::Deadline => Code::DeadlineExceeded,
         Class::Cancelled => Code::Cancelled,
         Class::Internal => Code::Internal,
+        Class::Denied => Code::PermissionDenied,
     }
 }

@@ -22,6 +22,7 @@ use crate::fairness::{self, Turns};
 use crate::hold::{Hold, ToChange};
 use crate::opening::{self, IdWidth};
 use crate::outage::Outage;
+use crate::proposers::signed;
 use crate::session::{Flight, Session};
 
 /// How often a client's session is tried to be opened: each time but the first is for a reply that was lost.
@@ -84,7 +85,7 @@ impl Submitter {
         if let Some(refused) = self.too_long(&command) {
             return Ok(refused);
         }
-        let mut envelope = Envelope { stamp: None, command: self.fit(command) };
+        let mut envelope = Envelope { stamp: None, command: self.fit(signed(command)) };
         let mut hold = Hold::new(self.backend.as_ref(), &self.calls, patience);
         if is_repeatable(&envelope.command) {
             let mut turn = hold.turn_to_change(&self.turns, || command_bytes(&envelope.command)).await?;
@@ -135,7 +136,7 @@ impl Submitter {
         if let Some(refused) = self.too_long(&envelope.command) {
             return Ok(refused);
         }
-        let envelope = Envelope { command: self.fit(envelope.command), ..envelope };
+        let envelope = Envelope { command: self.fit(signed(envelope.command)), ..envelope };
         let mut hold = self.hold();
         let mut turn = hold.turn_to_change(&self.turns, || command_bytes(&envelope.command)).await?;
         let sending = self.send(&envelope, &mut hold, Some(&mut turn), envelope.stamp.is_some());
@@ -300,7 +301,7 @@ impl Submitter {
 /// A refusal for want of a session says that this attempt was not executed. It says nothing of an
 /// earlier one whose outcome is unknown. If a session is to be opened, it does: the earlier one has opened it, for nobody.
 fn certain(command: &Command, applied: Applied, hold: &Hold<'_>) -> Result<Applied, Outage> {
-    if let Command::Session(session::Command::OpenFor { .. }) = command {
+    if let Command::Session(session::Command::OpenFor { .. }) = command.plain() {
         return Ok(applied);
     }
     match (&applied.reply, hold.uncertain()) {
@@ -313,6 +314,7 @@ fn certain(command: &Command, applied: Applied, hold: &Hold<'_>) -> Result<Appli
 /// name, which must not be taken for ours.
 fn is_repeatable(command: &Command) -> bool {
     match command {
+        Command::By(by) => is_repeatable(&by.command),
         Command::Session(command) => {
             matches!(
                 command,

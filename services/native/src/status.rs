@@ -160,6 +160,7 @@ pub(crate) fn reason(fault: &Fault) -> &'static str {
         Fault::Ray(_) => "scheduler",
         Fault::Mindspore(refusal) => mindspore::reason(refusal),
         Fault::Token(refusal) => token::reason(refusal),
+        Fault::NotAuthorised(_) => "not-authorised",
         #[allow(unreachable_patterns, reason = "a fault that is new needs no word here")]
         other => other.class().word(),
     }

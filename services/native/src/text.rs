@@ -24,6 +24,7 @@ pub(crate) fn of(fault: &Fault) -> String {
         Fault::Level(refusal) => level::of_refusal(refusal),
         Fault::Mindspore(refusal) => mindspore::of_refusal(refusal, "JOB"),
         Fault::Token(refusal) => token::of_refusal(refusal),
+        Fault::NotAuthorised(refusal) => format!("T1521 not-authorised: {}", refusal.text()),
         other => other.text(),
     }
 }

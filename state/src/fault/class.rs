@@ -28,6 +28,8 @@ pub enum Class {
     Cancelled,
     /// A defect of ours.
     Internal,
+    /// It is not for the caller to do.
+    Denied,
 }
 
 impl Class {
@@ -46,6 +48,7 @@ impl Class {
             Self::Deadline => "deadline",
             Self::Cancelled => "cancelled",
             Self::Internal => "internal",
+            Self::Denied => "permission-denied",
         }
     }
 }
@@ -100,6 +103,7 @@ impl Fault {
             Self::Mindspore(refusal) => refusal.class(),
             Self::Mars(refusal) => refusal.class(),
             Self::Token(refusal) => refusal.class(),
+            Self::NotAuthorised(_) => Class::Denied,
         }
     }
 }

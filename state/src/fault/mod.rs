@@ -11,7 +11,7 @@ use crate::ids::{
     BarrierCounter, BarrierName, Incarnation, JobName, Key, ServiceIncarnation, TaskId, TaskVersion,
 };
 use crate::runtime::Refusal;
-use crate::{level, mars, member, mindspore, ray, token};
+use crate::{identity, level, mars, member, mindspore, ray, token};
 
 pub use class::Class;
 
@@ -154,6 +154,9 @@ pub enum Fault {
 
     /// Something about tokens was refused.
     Token(token::Refusal),
+
+    /// Whoever proposed it may not have that effect.
+    NotAuthorised(identity::Refusal),
 }
 
 /// How many faults may be nested in one. A chain of errors that each cite the one before must not

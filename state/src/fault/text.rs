@@ -115,6 +115,7 @@ impl Fault {
             Self::Mindspore(refusal) => refusal.text(),
             Self::Mars(refusal) => refusal.text(),
             Self::Token(refusal) => refusal.text(),
+            Self::NotAuthorised(refusal) => refusal.text(),
         }
     }
 }

@@ -6,6 +6,7 @@
 use std::hash::{Hash, Hasher};
 
 use crate::events::Ring;
+use crate::identity::registrants::Registrants;
 use crate::ids::{FeatureLevel, JobId};
 use crate::job::record::Job;
 use crate::job::table::Table;
@@ -149,6 +150,7 @@ domains! {
     ends: Ends,
     /// What happened.
     events: Ring,
+    registrants: Registrants,
 }
 
 fn restore_one<D: Domain, I: Iterator<Item = Record>>(

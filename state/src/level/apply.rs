@@ -10,6 +10,7 @@ use crate::ray::Ray;
 use crate::state::State;
 use crate::token::Tokens;
 use crate::wait::DomainId;
+use crate::{member, mindspore};
 
 /// Jobs that a refusal names.
 const NAMED_MAX: usize = 3;
@@ -132,14 +133,15 @@ impl State {
                     // Their clients open others, as they do after an idle time.
                     self.sessions.close_owned();
                 }
-                if *to < Kind::CLUSTER_PLANNED.needs {
-                    self.sessions.close_of_level_11();
-                }
                 self.jobs.forget_above(*to);
                 if *to < Kind::TOKEN_CREATE.needs {
                     // Nobody who bears one is believed any more, as builds of that level believe none.
                     self.tokens = Tokens::default();
                     effects.push(Effect::TokensChanged);
+                }
+                if *to < Kind::BY.needs {
+                    self.sessions.forget_openers();
+                    self.sessions.forget_replies(is_of_level_11);
                 }
                 if *to < Kind::MEMBER_BIND.needs && !self.names.is_empty() {
                     // Nodes say theirs again when the level is raised.
@@ -154,6 +156,22 @@ impl State {
         }
         Ok(Answer::Done)
     }
+}
+
+/// Whether only builds of level 11 can read a reply. All commands that are answered so need that level.
+fn is_of_level_11(reply: &Reply) -> bool {
+    matches!(
+        reply,
+        Ok(Answer::Token { .. })
+            | Err(Fault::Token(_)
+                | Fault::NotAuthorised(_)
+                | Fault::Mindspore(mindspore::Refusal::Outdated { .. })
+                | Fault::Member(
+                    member::Refusal::NameBound { .. }
+                        | member::Refusal::NameTaken { .. }
+                        | member::Refusal::NameInvalid { .. }
+                ))
+    )
 }
 
 impl From<Refusal> for Fault {

@@ -1,6 +1,7 @@
 //! What is asked of a cluster whose level does not have a command yet.
 
 use crate::command::Command;
+use crate::identity::By;
 use crate::ids::FeatureLevel;
 use crate::level::{FIRST, Kind};
 use crate::{kv, mindspore, session, task};
@@ -12,6 +13,11 @@ impl Command {
     pub fn for_level(self, level: impl Fn() -> FeatureLevel) -> Self {
         match self {
             Self::Retried(command) => Self::Retried(Box::new(command.for_level(level))),
+            Self::By(by) if level() < Kind::BY.needs => by.command.for_level(level),
+            Self::By(by) => {
+                let By { identity, command } = *by;
+                command.for_level(level).by(identity)
+            }
             Self::Kv(command @ kv::Command::InsertAs { .. }) if level() < Kind::KV_INSERT_AS.needs => {
                 Self::Kv(command.without_life())
             }
@@ -101,6 +107,16 @@ mod tests {
         assert_eq!(planned.clone().for_level(|| FeatureLevel(11)), planned);
         assert_eq!(planned.clone().for_level(|| FeatureLevel(10)), asked);
         assert_eq!((planned.earlier(), asked.earlier()), (Some(asked.clone()), None));
+    }
+
+    #[test]
+    fn below_its_level_nobody_is_told_who_proposed_a_command() {
+        let scope = Scope { job: JobId(1), service: None };
+        let delete = Command::Kv(kv::Command::Delete { scope, key: "k".to_owned() });
+        let by = delete.clone().by(crate::identity::Identity::Agent("train".into()));
+        assert_eq!(by.clone().for_level(|| FeatureLevel(11)), by);
+        assert_eq!(by.clone().for_level(|| FeatureLevel(10)), delete);
+        assert_eq!((by.earlier(), delete.earlier()), (Some(delete.clone()), None));
     }
 
     #[test]

@@ -68,6 +68,7 @@ impl Command {
         let raised = match self {
             Self::Level(level::Command::Raise { to, .. }) => *to,
             Self::Retried(command) => return command.needs_at(level),
+            Self::By(by) => return by.command.needs_at(level).max(self.needs()),
             _ => FIRST,
         };
         self.needs().max(raised).max(Rule::needed_at(level))

@@ -1,6 +1,7 @@
 //! Every kind of command: its name, the level that it needs, and whether it makes the state larger.
 
 use crate::command::Command;
+use crate::identity::By;
 use crate::ids::FeatureLevel;
 use crate::{barrier, job, kv, level, mars, member, mindspore, ray, runtime, session, task, token};
 
@@ -138,6 +139,8 @@ kinds! {
         #[constant CLUSTER_PLANNED]
         "cluster/planned"          level 11 -      Self::Mindspore(mindspore::Command::Planned { request, .. })
                                                        => planned(request),
+        #[constant BY]
+        "by"                       level 11 -      Self::By(by) => of_anybody(by),
     } else {
         // Of a kind of what is in them.
         Self::Ray(ray::Command::Ask { request, .. }) => request.row(),
@@ -260,6 +263,13 @@ fn planned(row: Row, request: &mindspore::cluster::Request) -> Row {
     Row { grows: request.row().grows, ..row }
 }
 
+/// Who proposed a command does not change what else it needs, nor whether it grows.
+fn of_anybody(row: Row, by: &By) -> Row {
+    let inner = by.command.row();
+    let kind = if inner.kind.needs > row.kind.needs { inner.kind } else { row.kind };
+    Row { kind, grows: inner.grows }
+}
+
 /// A batch is of the kind that needs most of what is in it, and grows if anything in it does.
 fn batch(row: Row, requests: &[ray::Request]) -> Row {
     requests.iter().map(ray::Request::row).fold(row, |batch, one| Row {
@@ -305,6 +315,7 @@ mod tests {
 
     use super::*;
     use crate::command::Scope;
+    use crate::identity::Identity;
     use crate::ids::JobId;
     use crate::ray::ids::WorkerId;
 
@@ -334,6 +345,18 @@ mod tests {
         let delete = Command::Kv(kv::Command::Delete { scope: SCOPE, key: "k".into() });
         assert!(Command::Retried(Box::new(put)).grows());
         assert!(!Command::Retried(Box::new(delete)).grows());
+    }
+
+    #[test]
+    fn who_proposed_a_command_changes_its_level_and_not_whether_it_grows() {
+        let (key, value) = ("k".into(), "v".into());
+        let put = Command::Kv(kv::Command::Insert { scope: SCOPE, key, value, overwrite: false });
+        let delete = Command::Kv(kv::Command::Delete { scope: SCOPE, key: "k".into() });
+        let agent = || Identity::Agent("train".into());
+        assert_eq!((put.needs(), put.clone().by(agent()).needs()), (FeatureLevel(1), FeatureLevel(11)));
+        assert!(put.by(agent()).grows() && !delete.by(agent()).grows());
+        let unpin = Command::Level(level::Command::Unpin { by: String::new() });
+        assert!(!unpin.by(agent()).is_about_level(), "nobody but nodes says anything about it");
     }
 
     #[test]

@@ -49,9 +49,8 @@ impl Command {
     /// Which node it says the certificate's name of, if it does.
     #[must_use]
     pub fn binds(&self) -> Option<(NodeId, &CertificateName)> {
-        match self {
+        match self.plain() {
             Self::Member(member::Command::Bind { node, name }) => Some((*node, name)),
-            Self::Retried(command) => command.binds(),
             _ => None,
         }
     }

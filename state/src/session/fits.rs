@@ -15,6 +15,7 @@ impl Command {
     pub fn fits(&self, answer: &Answer) -> bool {
         match self {
             Self::Retried(command) => command.fits(answer),
+            Self::By(by) => by.command.fits(answer),
             Self::Task(command) => of_task(command, answer),
             Self::Kv(kv::Command::Delete { .. }) => matches!(answer, Answer::Deleted { .. }),
             Self::Kv(_) => matches!(answer, Answer::Value { .. }),

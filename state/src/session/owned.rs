@@ -1,20 +1,36 @@
 //! What is known of a session that belongs to somebody.
 
+use std::hash::{Hash, Hasher};
+
 use imbl::OrdMap;
 
 use super::weight;
 use crate::command::Reply;
+use crate::identity::Identity;
 use crate::ids::Sequence;
 use crate::session::Owner;
 
 /// What is known of an owned session besides its replies.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Owned {
     pub(crate) owner: Owner,
     /// Of a client's remembered replies: to what, and how large. A node numbers each of its commands once.
     kept: OrdMap<Sequence, Kept>,
     /// Of all that is kept. Derived.
     bytes: u64,
+    /// Who opened it, if a port proved that: nobody else uses it.
+    opener: Option<Identity>,
+}
+
+/// One of whom nobody knows who opened it has the digest that it has for a build that never knows that.
+impl Hash for Owned {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        let Self { owner, kept, bytes, opener } = self;
+        (owner, kept, bytes).hash(hasher);
+        if let Some(opener) = opener {
+            opener.hash(hasher);
+        }
+    }
 }
 
 /// What is known of a remembered reply.
@@ -27,7 +43,20 @@ struct Kept {
 
 impl Owned {
     pub(crate) fn new(owner: Owner) -> Self {
-        Self { owner, kept: OrdMap::new(), bytes: 0 }
+        Self { owner, kept: OrdMap::new(), bytes: 0, opener: None }
+    }
+
+    /// Who opened it, if that is known.
+    pub(super) fn opener(&self) -> Option<&Identity> {
+        self.opener.as_ref()
+    }
+
+    pub(super) fn opened_by(&mut self, by: Identity) {
+        self.opener = Some(by);
+    }
+
+    pub(super) fn forget_opener(&mut self) {
+        self.opener = None;
     }
 
     pub(super) fn is_client(&self) -> bool {
@@ -53,6 +82,12 @@ impl Owned {
         let bytes = weight::of(reply);
         self.bytes += bytes;
         self.kept.insert(sequence, Kept { mark, bytes });
+    }
+
+    pub(super) fn forget(&mut self, sequence: Sequence) {
+        if let Some(kept) = self.kept.remove(&sequence) {
+            self.bytes -= kept.bytes;
+        }
     }
 
     pub(super) fn forget_below(&mut self, floor: Sequence) {

@@ -10,6 +10,7 @@ use super::owners::Owners;
 use crate::command::{Answer, Command as AnyCommand, Reply, Stamp};
 use crate::context::ApplyContext;
 use crate::fault::Fault;
+use crate::identity::Identity;
 use crate::ids::{FeatureLevel, Sequence, SessionId, TimeMs};
 use crate::level::Rule;
 use crate::limits::{NODE_SESSIONS_MAX, SESSION_WINDOW, SESSIONS_MAX, within};
@@ -116,7 +117,20 @@ impl Table {
         }
     }
 
-    pub(crate) fn apply(&mut self, level: FeatureLevel, context: &ApplyContext, command: &Command) -> Reply {
+    /// Whether it was opened by somebody else. Of a session, or a caller, of whom nothing is known that is not said.
+    pub(crate) fn is_of_another(&self, session: SessionId, by: Option<&Identity>) -> bool {
+        let opener = self.owned.get(&session).and_then(Owned::opener);
+        opener.is_some_and(|opener| by.is_some_and(|by| by != opener))
+    }
+
+    /// `by`: who proposed it, if that is known.
+    pub(crate) fn apply(
+        &mut self,
+        level: FeatureLevel,
+        context: &ApplyContext,
+        command: &Command,
+        by: Option<&Identity>,
+    ) -> Reply {
         match command {
             // Whoever proposed it did so at an earlier level, and proposes another one.
             Command::Open if Rule::OwnedSessions.holds_at(level) => Err(Fault::SessionExpired),
@@ -126,7 +140,13 @@ impl Table {
                 self.sessions.insert(id, Session::new(context.now_ms));
                 Ok(Answer::Session(id))
             }
-            Command::OpenFor { id, owner } => self.open_for(*id, *owner, context.now_ms),
+            Command::OpenFor { id, owner } => {
+                let opened = self.open_for(*id, *owner, context.now_ms)?;
+                if let (Some(owned), Some(by)) = (self.owned.get_mut(id), by) {
+                    owned.opened_by(by.clone());
+                }
+                Ok(opened)
+            }
             Command::Close { session } => {
                 self.remove(*session).then_some(Answer::Done).ok_or(Fault::SessionExpired)
             }
@@ -198,20 +218,46 @@ impl Table {
         }
     }
 
-    /// Closes the sessions that remember a reply which a build below feature level 11 could not read.
-    pub(crate) fn close_of_level_11(&mut self) {
-        let is_newer = |reply: &Reply| {
-            matches!(
-                reply,
-                Ok(Answer::Token { .. })
-                    | Err(Fault::Token(_) | Fault::Mindspore(mindspore::Refusal::Outdated { .. }))
-            )
+    /// Forgets replies: of commands that are not understood any more.
+    pub(crate) fn forget_replies(&mut self, is_gone: impl Fn(&Reply) -> bool) {
+        let of_session = |(id, session): (&SessionId, &Session)| {
+            let gone = session.replies.iter().filter(|(_, reply)| is_gone(reply));
+            gone.map(|(sequence, _)| (*id, *sequence)).collect::<Vec<_>>()
         };
-        let sessions = self.sessions.iter().filter(|(_, session)| session.replies.values().any(is_newer));
-        let ids: Vec<SessionId> = sessions.map(|(id, _)| *id).collect();
-        for id in ids {
-            self.remove(id);
+        let gone: Vec<(SessionId, Sequence)> = self.sessions.iter().flat_map(of_session).collect();
+        for (id, sequence) in gone {
+            if let Some(mut session) = self.sessions.edit(&id) {
+                session.replies.remove(&sequence);
+            }
+            if let Some(owned) = self.owned.get_mut(&id) {
+                let before = owned.bytes();
+                owned.forget(sequence);
+                self.owners.change_bytes(owned.owner, before, owned.bytes());
+            }
         }
+    }
+
+    /// From now on nobody is known to have opened any of them.
+    pub(crate) fn forget_openers(&mut self) {
+        let opened: Vec<SessionId> = self.openers().map(|(id, _)| id).collect();
+        for id in opened {
+            if let Some(owned) = self.owned.get_mut(&id) {
+                owned.forget_opener();
+            }
+        }
+    }
+
+    /// Who opened sessions, where that is known.
+    pub(crate) fn openers(&self) -> impl Iterator<Item = (SessionId, &Identity)> {
+        self.owned.iter().filter_map(|(id, owned)| Some((*id, owned.opener()?)))
+    }
+
+    /// Puts back who opened a session; `false` unless that is there, a client's, and of nobody yet.
+    pub(crate) fn restore_opener(&mut self, id: SessionId, by: Identity) -> bool {
+        let Some(owned) = self.owned.get_mut(&id) else { return false };
+        let fits = owned.is_client() && owned.opener().is_none() && by.check().is_ok();
+        owned.opened_by(by);
+        fits
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&SessionId, &Session)> {
@@ -284,13 +330,9 @@ fn verdict(judgement: Judgement<Reply>, mark: Option<u64>) -> Verdict {
 
 /// What tells a command from every other one that its client may have sent.
 fn mark_of(command: &AnyCommand) -> u64 {
-    // The mark of a retry is the transport's, and is no part of what is asked.
-    let mut command = command;
-    while let AnyCommand::Retried(inner) = command {
-        command = inner;
-    }
     let mut hasher = Xxh3::new();
-    match command {
+    // The mark of a retry is the transport's, and who asks is no part of what is asked.
+    match command.plain() {
         // What a node puts in of its own is another one in each attempt.
         AnyCommand::Task(task::Command::Poll { scope, task, wish: _ }) => {
             canonical::feed(&("poll", scope, task), &mut hasher);

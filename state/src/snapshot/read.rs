@@ -121,6 +121,14 @@ impl<I: Iterator<Item = Record>> Reader<I> {
             state.names.insert(node, name);
             last = self.next()?;
         }
+        let mut before = None;
+        while let Piece::Opener { session, identity } = last {
+            let ascending = before.is_none_or(|before| before < session);
+            self.check(ascending && state.level() >= Kind::BY.needs)?;
+            self.check(state.sessions.restore_opener(session, identity))?;
+            before = Some(session);
+            last = self.next()?;
+        }
         Ok(last)
     }
 

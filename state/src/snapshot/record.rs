@@ -7,6 +7,7 @@ use crate::barrier::instance::{End, Voided};
 use crate::barrier::members::Members;
 use crate::command::Reply;
 use crate::fault::Fault;
+use crate::identity::Identity;
 use crate::ids::{
     BarrierCounter, BarrierName, CallId, CertificateName, DurationMs, FeatureLevel, Incarnation, JobId,
     JobName, JobSlot, Key, LogIndex, NodeId, Sequence, ServiceIncarnation, SessionId, TaskId, TaskVersion,
@@ -203,6 +204,18 @@ pub(crate) enum Piece {
     Named {
         node: NodeId,
         name: CertificateName,
+    },
+    /// Behind those, one for each session of which it is known who opened it, by id.
+    Opener {
+        session: SessionId,
+        identity: Identity,
+    },
+    /// Behind the events of jobs, one for each task of which it is known who registered it, by job and task.
+    Registrant {
+        job: JobId,
+        task: TaskId,
+        incarnation: Incarnation,
+        identity: Identity,
     },
 }
 

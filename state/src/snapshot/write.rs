@@ -52,6 +52,8 @@ impl State {
         let registry = Some(&self.registry).filter(|registry| **registry != Registry::default());
         let registry = registry.map(|registry| Piece::Registry(Box::new(registry.clone())));
         let level = Some(self.level()).filter(|level| *level != level::FIRST).map(Piece::Level);
+        let openers = self.sessions.openers();
+        let openers = openers.map(|(session, by)| Piece::Opener { session, identity: by.clone() });
         let names = self.names.iter().map(|(node, name)| Piece::Named { node: *node, name: name.clone() });
         let notes = self.notes.iter().map(|(job, note)| Piece::Note { job: *job, note: note.clone() });
         std::iter::once(header)
@@ -68,6 +70,7 @@ impl State {
             .chain(tokens(&self.tokens))
             .chain(self.events.records())
             .chain(names)
+            .chain(openers)
             .chain(std::iter::once(Piece::End))
             .map(Record)
     }

@@ -1,16 +1,19 @@
 //! Commands on tasks.
 
 use crate::command::Reply;
+use crate::identity::Identity;
 use crate::job::turn::Turn;
 use crate::task::Command;
 
 impl Turn<'_> {
-    pub(crate) fn task(&mut self, command: Command, retried: bool) -> Reply {
+    /// `by`: who proposed it, if that is known.
+    pub(crate) fn task(&mut self, command: Command, retried: bool, by: Option<&Identity>) -> Reply {
         match command {
             Command::Register { scope: _, task, incarnation, recoverable, protocol } => {
                 let reply = self.register(task, incarnation, recoverable);
                 if reply.is_ok() {
                     self.speaks(protocol);
+                    self.note_registrant(task, incarnation, by);
                 }
                 reply
             }

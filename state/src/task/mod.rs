@@ -94,6 +94,27 @@ impl Command {
     }
 }
 
+impl Command {
+    /// The task of which it speaks, as its sender or as whoever started it; `None`: it is a leader's.
+    pub(crate) fn speaker(&self) -> Option<TaskId> {
+        match self {
+            Self::Register { task, .. }
+            | Self::Shutdown { task, .. }
+            | Self::Reset { task, .. }
+            | Self::ReportError { task, .. }
+            | Self::Poll { task, .. }
+            | Self::Alive { task, .. }
+            | Self::ExchangeDevices { task, .. }
+            | Self::RefuseBeat { task, .. }
+            | Self::NoteInterval { task, .. }
+            | Self::NoteHost { task, .. }
+            | Self::End { task, .. }
+            | Self::Ended { task, .. } => Some(*task),
+            Self::Expire { .. } | Self::Pushed { .. } => None,
+        }
+    }
+}
+
 /// What the tasks of a job speak. All of one job are expected to speak the same: their messages mean
 /// nearly the same, but not the values that they exchange by them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

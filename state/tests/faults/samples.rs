@@ -12,7 +12,7 @@ use tripod_state::mindspore::cluster::ClusterState;
 use tripod_state::ray::ids::{FunctionName, ObjectId, OperationId, StoreId, WorkerId};
 use tripod_state::runtime::Call;
 use tripod_state::{
-    Asked, BarrierFault, Fault, Leaving, level, mars, member, mindspore, ray, runtime, token,
+    Asked, BarrierFault, Fault, Leaving, identity, level, mars, member, mindspore, ray, runtime, token,
 };
 
 /// Samples by pattern. The match has no wildcard: what has no sample does not compile.
@@ -55,6 +55,7 @@ fn all() -> Vec<Fault> {
     all.extend(of_clusters().into_iter().map(Fault::Mindspore));
     all.extend(of_sessions().into_iter().map(Fault::Mars));
     all.extend(of_tokens().into_iter().map(Fault::Token));
+    all.extend(of_identities().into_iter().map(Fault::NotAuthorised));
     all
 }
 
@@ -172,6 +173,7 @@ samples! {
         Fault::StampReused => [Fault::StampReused],
         Fault::Mars(_) => [Fault::Mars(mars::Refusal::NoStore)],
         Fault::Token(_) => [Fault::Token(token::Refusal::Unknown { token: TokenId(8) })],
+        Fault::NotAuthorised(_) => [Fault::NotAuthorised(identity::Refusal::OtherJob)],
     }
 }
 
@@ -452,5 +454,16 @@ samples! {
         ],
         token::Refusal::Ended { .. } => [token::Refusal::Ended { token: TokenId(7) }],
         token::Refusal::Bootstrapped { .. } => [token::Refusal::Bootstrapped { name: "alice".to_owned() }],
+    }
+}
+
+samples! {
+    of_identities() -> identity::Refusal {
+        identity::Refusal::Malformed => [identity::Refusal::Malformed],
+        identity::Refusal::OtherJob => [identity::Refusal::OtherJob],
+        identity::Refusal::OtherTask { .. } => [identity::Refusal::OtherTask { task: TaskId(4) }],
+        identity::Refusal::OtherProcess { .. } => [identity::Refusal::OtherProcess { task: TaskId(4) }],
+        identity::Refusal::OtherNode { .. } => [identity::Refusal::OtherNode { node: NodeId(3) }],
+        identity::Refusal::NodesOnly => [identity::Refusal::NodesOnly],
     }
 }

@@ -2,6 +2,7 @@
 
 mod events;
 mod generate;
+mod identities;
 mod mars;
 mod mindspore;
 mod scheduler;

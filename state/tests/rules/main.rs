@@ -3,6 +3,7 @@
 mod bounds;
 mod clusters;
 mod events;
+mod identities;
 mod level_4;
 mod level_5;
 mod levels;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use bytes::Bytes;
+use tripod_state::identity::Identity;
 use tripod_state::ids::{
     BarrierCounter, BarrierName, ClientId, DurationMs, FeatureLevel, Incarnation, JobId, Key, LogIndex,
     NodeId, Sequence, ServiceIncarnation, SessionId, TaskId, TaskVersion, Term, TimeMs,
@@ -196,6 +197,10 @@ impl World {
             index: LogIndex(self.index),
             term: Term(1 + self.elections),
             now_ms: TimeMs(self.now),
+        };
+        let command = match line.option("as") {
+            Some(path) => command.by(Identity::of_path(path).unwrap_or_else(|| line.unknown())),
+            None => command,
         };
         let outcome = self.state.apply(&context, Envelope { stamp, command });
         let mut said = match outcome.reply {

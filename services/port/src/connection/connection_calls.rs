@@ -68,7 +68,8 @@ impl ConnectionCalls {
     }
 
     /// What tells its calls from those of other connections.
-    pub(crate) fn connection(&self) -> CallerConnection {
+    #[must_use]
+    pub fn connection(&self) -> CallerConnection {
         self.shared.connection
     }
 
