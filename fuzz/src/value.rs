@@ -339,8 +339,9 @@ mod tests {
                 Command::Mars(_) => "mars",
                 Command::Token(_) => "token",
                 Command::By(_) => "by",
+                Command::Identity(_) => "identity",
             })
             .collect();
-        assert_eq!(kinds.len(), 14, "{kinds:?}");
+        assert_eq!(kinds.len(), 15, "{kinds:?}");
     }
 }

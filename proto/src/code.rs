@@ -76,6 +76,7 @@ catalogue! {
     PkiFailed = 1516, "pki-failed", "certificates could not be made";
     NotAuthorised = 1521, "not-authorised", "whoever called may not make that call";
     EnforceOpen = 1522, "enforce-open", "calls cannot be authorised on ports that take plain text";
+    BelowFloor = 1523, "below-floor", "a node is less protected than the cluster wants";
     TokenFile = 1531, "token-file", "a file of a token cannot be used";
     TokenRefused = 1532, "token-refused", "a token does not allow it";
     TokenUnknown = 1533, "token-unknown", "there is no such token";

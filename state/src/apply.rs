@@ -27,7 +27,7 @@ impl State {
             return Outcome { reply, effects };
         };
         // Before anything is acknowledged or told: a stamp means something from who opened its session, and from nobody else.
-        if self.sessions.is_of_another(stamp.session, taken.by.as_ref()) {
+        if self.sessions.is_of_another(stamp.session, taken.by.as_ref(), self.wants_identities()) {
             return Outcome { reply: Err(Fault::SessionExpired), effects };
         }
         let (level, now) = (self.level(), self.now_ms);
@@ -50,8 +50,9 @@ impl State {
 
     fn execute(&mut self, context: &ApplyContext, taken: Taken, effects: &mut Vec<Effect>) -> Reply {
         let Taken { command, retried, by } = taken;
-        if let Some(by) = &by {
-            self.authorise(by, &command)?;
+        match &by {
+            Some(by) => self.authorise(by, &command)?,
+            None => self.check_unproved(&command)?,
         }
         let (level, by) = (self.level(), by.as_ref());
         match command {
@@ -88,6 +89,7 @@ impl State {
                 reply
             }
             Command::Token(command) => self.apply_token(context, command, effects),
+            Command::Identity(command) => self.apply_identity(context, command, by, effects),
         }
     }
 }

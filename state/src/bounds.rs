@@ -88,6 +88,7 @@ impl Command {
             | Self::Session(_)
             | Self::Member(_)
             | Self::Token(_)
+            | Self::Identity(_)
             | Self::Runtime(_)
             | Self::Mindspore(mindspore::Command::Topology { .. })
             | Self::Mars(mars::Command::Lead { .. })

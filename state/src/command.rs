@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Fault;
-use crate::identity::By;
+use crate::identity::{By, IdentityCommand};
 use crate::ids::{
     BarrierCounter, BarrierName, Incarnation, JobId, Key, NodeId, Sequence, ServiceIncarnation, SessionId,
     TaskId, TimeMs, TokenId,
@@ -49,6 +49,7 @@ pub enum Command {
     Token(token::Command),
     /// A command of a caller of whom a port has proved who it is. Needs feature level 11.
     By(Box<By>),
+    Identity(IdentityCommand),
 }
 
 /// Which job a call is about, and which life of its service the caller believes in.

@@ -117,7 +117,8 @@ impl State {
             | Command::Session(_)
             | Command::Member(_)
             | Command::Level(_)
-            | Command::Token(_) => Need { job: None, purpose: Purpose::Nothing, bytes: 0 },
+            | Command::Token(_)
+            | Command::Identity(_) => Need { job: None, purpose: Purpose::Nothing, bytes: 0 },
         }
     }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::events::OfCluster;
+use crate::identity::Floor;
 use crate::ids::{ServiceIncarnation, TaskVersion};
 use crate::job::record::Job;
 use crate::state::State;
@@ -40,6 +41,7 @@ impl State {
         self.events = OfCluster::default();
         // Certificates are of one cluster.
         self.names = OrdMap::new();
+        self.floor = Floor::default();
         if jobs == Jobs::Kept {
             return self;
         }

@@ -10,7 +10,7 @@ use crate::command::{Effect, Reply};
 use crate::ids::{
     BarrierCounter, BarrierName, CertificateName, DurationMs, JobId, Key, LogIndex, NodeId, TimeMs,
 };
-use crate::{events, job, level, member, session, token};
+use crate::{events, identity, job, level, member, session, token};
 
 /// What apply gives back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,15 +38,29 @@ pub struct State {
     pub(crate) events: events::OfCluster,
     /// What the certificates of nodes call them.
     pub(crate) names: OrdMap<NodeId, CertificateName>,
+    /// The least that nodes are to be protected by.
+    pub(crate) floor: identity::Floor,
 }
 
 /// An empty registry counts for nothing, nor does the first level, nor does it count that there are no notes, no
-/// drained nodes, no tokens and no names, and that nothing is known to have happened: so a state keeps the digest that it has for a
+/// drained nodes, no tokens, no names and no floor, and that nothing is known to have happened: so a state keeps the digest that it has for a
 /// program that knows none of these, and nodes of both agree.
 impl Hash for State {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        let Self { now_ms, jobs, sessions, members, registry, levels, notes, drained, tokens, events, names } =
-            self;
+        let Self {
+            now_ms,
+            jobs,
+            sessions,
+            members,
+            registry,
+            levels,
+            notes,
+            drained,
+            tokens,
+            events,
+            names,
+            floor,
+        } = self;
         (now_ms, jobs, sessions, members).hash(hasher);
         if *registry != member::Registry::default() {
             registry.hash(hasher);
@@ -68,6 +82,9 @@ impl Hash for State {
         }
         if !names.is_empty() {
             names.hash(hasher);
+        }
+        if *floor != identity::Floor::default() {
+            floor.hash(hasher);
         }
     }
 }

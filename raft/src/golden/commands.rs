@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use bytes::Bytes;
 use tripod_state::barrier::Command as Barrier;
-use tripod_state::identity::Identity;
+use tripod_state::identity::{Identity, IdentityCommand, Mode};
 use tripod_state::ids::{
     BarrierCounter, BarrierName, ChangeId, ClientId, DurationMs, FeatureLevel, Incarnation, JobId, NodeId,
     Sequence, ServiceIncarnation, SessionId, TaskId, TimeMs, TokenId,
@@ -140,6 +140,8 @@ pub(crate) fn level_11() -> Vec<Sample> {
         let identity = Identity::of_path(path).expect("it is one");
         all.push((name, plain(delete().by(identity))));
     }
+    let floor = IdentityCommand::SetFloor { mode: Mode::Strict, by: "ops@host".into() };
+    all.push(("identity/set-floor", plain(Command::Identity(floor))));
     all
 }
 

@@ -57,4 +57,16 @@ impl Client {
         };
         self.caller().call("auth token revoke", Repeat::Freely, revoke).await.map(drop)
     }
+
+    /// Says how nodes are to be protected at least. Again: no change.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] with the reason, else as any call.
+    pub async fn set_floor(&self, request: &wire::SetFloorRequest) -> Result<(), Error> {
+        let set = |way: Way| {
+            let request = request.clone();
+            async move { TokensClient::new(way).set_floor(request).await }
+        };
+        self.caller().call("auth floor", Repeat::IfNotExecuted, set).await.map(drop)
+    }
 }

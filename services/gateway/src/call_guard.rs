@@ -71,8 +71,8 @@ impl CallGuard {
                 (None, PortJob::Own(_)) => Caller::Anonymous,
                 (None, PortJob::Labelled(_)) => Caller::Legacy,
             });
-            let _proposer = self.proposer(&caller, connection);
-            CallerOfConnection { caller, _proposer }
+            let proposer = self.proposer(&caller, connection);
+            CallerOfConnection { caller, _proposer: proposer }
         });
         Arc::clone(&known.caller)
     }

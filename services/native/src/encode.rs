@@ -59,6 +59,8 @@ pub(crate) fn status(status: &Status, jobs: &[Summary], announced: &Members) -> 
         backups: None,
         authorise: String::new(),
         insecure: false,
+        protection: String::new(),
+        floor: String::new(),
         jobs_waiting: 0,
         waiting_job: String::new(),
         change_under_way: false,

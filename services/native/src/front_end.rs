@@ -6,6 +6,7 @@ use tripod_audit::Auditor;
 use tripod_gate::Mode;
 use tripod_gateway::{FrontEnd, Gateway, JobBinding, PortKind};
 use tripod_port::{Direct, Manner};
+use tripod_state::identity::Mode as Protection;
 
 use crate::manners::MANNERS;
 use crate::service::{add_to, cluster_service, direct};
@@ -18,6 +19,7 @@ pub struct Native {
     backups: watch::Receiver<Option<Backups>>,
     auditor: Auditor,
     authorise: Mode,
+    protection: Protection,
 }
 
 impl Native {
@@ -30,7 +32,7 @@ impl Native {
         backups: watch::Receiver<Option<Backups>>,
     ) -> Self {
         let (auditor, authorise) = (Auditor::default(), Mode::Off);
-        Self { gateway, job_ports, backups, auditor, authorise }
+        Self { gateway, job_ports, backups, auditor, authorise, protection: Protection::Off }
     }
 
     /// The same, whose calls that change who takes part, the level or tokens, or end a job, are written down there.
@@ -43,6 +45,12 @@ impl Native {
     #[must_use]
     pub fn authorising(self, authorise: Mode) -> Self {
         Self { authorise, ..self }
+    }
+
+    /// The same of a node that is protected so.
+    #[must_use]
+    pub fn protected(self, protection: Protection) -> Self {
+        Self { protection, ..self }
     }
 
     /// One whose node has no job ports and makes no backups: for tests and simulations.
@@ -63,8 +71,9 @@ impl FrontEnd for Native {
 
     fn add_to(&self, routes: Routes, _binding: &JobBinding) -> Routes {
         let told = (&self.job_ports, &self.backups);
-        let cluster = cluster_service(&self.gateway, told, &self.auditor, self.authorise);
-        add_to(routes, &self.gateway, cluster, (&self.auditor, self.authorise))
+        let (authorise, protection) = (self.authorise, self.protection);
+        let cluster = cluster_service(&self.gateway, told, &self.auditor, (authorise, protection));
+        add_to(routes, &self.gateway, cluster, (&self.auditor, authorise, protection))
     }
 
     fn direct(&self, _binding: &JobBinding) -> Vec<Direct> {

@@ -167,7 +167,8 @@ impl level::Refusal {
             | Self::Schedulers { .. }
             | Self::Clusters { .. }
             | Self::Scheduled { .. }
-            | Self::Sessions { .. } => Class::FailedPrecondition,
+            | Self::Sessions { .. }
+            | Self::Floor { .. } => Class::FailedPrecondition,
         }
     }
 }

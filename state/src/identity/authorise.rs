@@ -35,7 +35,7 @@ impl State {
                 | runtime::Command::Arrive { task, .. },
             ) => speaks_for(by, *task),
             Command::Session(session::Command::Close { session }) => {
-                if self.sessions.is_of_another(*session, Some(by)) { Err(Fault::SessionExpired) } else { Ok(()) }
+                if self.sessions.is_of_another(*session, Some(by), true) { Err(Fault::SessionExpired) } else { Ok(()) }
             }
             Command::Member(command) => self.is_own_node(by, command),
             Command::Session(_)
@@ -50,6 +50,23 @@ impl State {
             | Command::Token(_)
             | Command::Retried(_)
             | Command::By(_) => Ok(()),
+            Command::Identity(_) => match by {
+                Identity::Operator(_) => Ok(()),
+                _ => Err(Refusal::OperatorsOnly.into()),
+            },
+        }
+    }
+
+    /// Whether a command of a caller who has proved nothing may have its effect: as it always could, unless nodes are to have
+    /// everybody prove who calls.
+    pub(crate) fn check_unproved(&self, command: &Command) -> Result<(), Fault> {
+        match command {
+            Command::Session(session::Command::Close { session })
+                if self.sessions.is_of_another(*session, None, self.wants_identities()) =>
+            {
+                Err(Fault::SessionExpired)
+            }
+            _ => Ok(()),
         }
     }
 
@@ -149,6 +166,7 @@ fn about(command: &Command) -> About<'_> {
         | Command::Member(_)
         | Command::Level(_)
         | Command::Token(_)
+        | Command::Identity(_)
         | Command::Retried(_)
         | Command::By(_) => About::None,
     }

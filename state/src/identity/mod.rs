@@ -10,9 +10,11 @@
 //! | `who` | identities, and their paths as certificates have them |
 //! | `authorise` | the rules |
 //! | `registrants` | whose the present lives of tasks are |
+//! | `floor` | below what no node is to serve |
 //! | `refusal` | why a command was refused |
 
 mod authorise;
+mod floor;
 mod refusal;
 pub(crate) mod registrants;
 mod who;
@@ -21,6 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::Command;
 
+pub use floor::{Command as IdentityCommand, Floor, Mode};
 pub use refusal::Refusal;
 pub use who::Identity;
 

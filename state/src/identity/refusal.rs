@@ -20,6 +20,8 @@ pub enum Refusal {
     OtherNode { node: NodeId },
     /// Only nodes propose it, by themselves.
     NodesOnly,
+    /// Only who has proved to be an operator does it.
+    OperatorsOnly,
 }
 
 impl Refusal {
@@ -41,6 +43,9 @@ impl Refusal {
                 format!("the call speaks of node {node}, and the caller is another one")
             }
             Self::NodesOnly => "only nodes do that, by themselves".to_owned(),
+            Self::OperatorsOnly => {
+                "only an operator does that, with a certificate, by a node that enforces".to_owned()
+            }
         }
     }
 }

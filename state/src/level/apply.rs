@@ -4,6 +4,7 @@ use imbl::OrdMap;
 
 use crate::command::{Answer, Command as AnyCommand, Effect, Reply};
 use crate::fault::Fault;
+use crate::identity::{Floor, Mode};
 use crate::ids::{FeatureLevel, JobName};
 use crate::level::{Command, FIRST, Kind, Refusal, Rule};
 use crate::ray::Ray;
@@ -36,6 +37,10 @@ impl State {
     /// # Errors
     /// The first thing found.
     pub fn fits(&self, level: FeatureLevel) -> Result<(), Refusal> {
+        let needs = Kind::SET_FLOOR.needs;
+        if level < needs && self.floor.mode != Mode::Off {
+            return Err(Refusal::Floor { needs });
+        }
         // With which every scheduler begins.
         let needs = Kind::RAY_REGISTER_STORE.needs;
         if level < needs {
@@ -140,6 +145,7 @@ impl State {
                     effects.push(Effect::TokensChanged);
                 }
                 if *to < Kind::BY.needs {
+                    self.floor = Floor::default();
                     self.sessions.forget_openers();
                     self.sessions.forget_replies(is_of_level_11);
                 }

@@ -34,4 +34,6 @@ pub enum Refusal {
     Scheduled { needs: FeatureLevel, count: u64, jobs: Vec<JobName> },
     /// The level was to be lowered, but sessions of jobs need a higher one. `jobs`: the first of them by id.
     Sessions { needs: FeatureLevel, count: u64, jobs: Vec<JobName> },
+    /// The level was to be lowered, but nodes are to be protected at least as somebody has said, and that needs a higher one.
+    Floor { needs: FeatureLevel },
 }

@@ -1,7 +1,7 @@
 //! Every kind of command: its name, the level that it needs, and whether it makes the state larger.
 
 use crate::command::Command;
-use crate::identity::By;
+use crate::identity::{By, IdentityCommand};
 use crate::ids::FeatureLevel;
 use crate::{barrier, job, kv, level, mars, member, mindspore, ray, runtime, session, task, token};
 
@@ -141,6 +141,8 @@ kinds! {
                                                        => planned(request),
         #[constant BY]
         "by"                       level 11 -      Self::By(by) => of_anybody(by),
+        #[constant SET_FLOOR]
+        "identity/set-floor"       level 11 -      Self::Identity(IdentityCommand::SetFloor { .. }),
     } else {
         // Of a kind of what is in them.
         Self::Ray(ray::Command::Ask { request, .. }) => request.row(),

@@ -117,10 +117,11 @@ impl Table {
         }
     }
 
-    /// Whether it was opened by somebody else. Of a session, or a caller, of whom nothing is known that is not said.
-    pub(crate) fn is_of_another(&self, session: SessionId, by: Option<&Identity>) -> bool {
+    /// Whether it was opened by somebody else. Of a session of which it is not known who opened it that is not said, and of a
+    /// caller of whom nothing is known only if that is `strict`.
+    pub(crate) fn is_of_another(&self, session: SessionId, by: Option<&Identity>, strict: bool) -> bool {
         let opener = self.owned.get(&session).and_then(Owned::opener);
-        opener.is_some_and(|opener| by.is_some_and(|by| by != opener))
+        opener.is_some_and(|opener| by.map_or(strict, |by| by != opener))
     }
 
     /// `by`: who proposed it, if that is known.

@@ -8,11 +8,13 @@ use crate::barrier::instance::{Barrier, Instance};
 use crate::barrier::report::Failed;
 use crate::events::OfCluster;
 use crate::fault::Fault;
+use crate::identity::Floor;
 use crate::ids::{LogIndex, Sequence, SessionId, TaskId, TimeMs};
 use crate::job::domains::{self, SnapshotSection};
 use crate::job::record::{Job, Polls};
 use crate::level;
 use crate::level::{Kind, Rule};
+use crate::limits::TOKEN_BY_BYTES_MAX;
 use crate::memory::Weighed;
 use crate::ray::Ray;
 use crate::ray::part::Head;
@@ -127,6 +129,12 @@ impl<I: Iterator<Item = Record>> Reader<I> {
             self.check(ascending && state.level() >= Kind::BY.needs)?;
             self.check(state.sessions.restore_opener(session, identity))?;
             before = Some(session);
+            last = self.next()?;
+        }
+        if let Piece::Floor(floor) = last {
+            let is_one = *floor != Floor::default() && floor.by.len() <= TOKEN_BY_BYTES_MAX;
+            self.check(is_one && state.level() >= Kind::SET_FLOOR.needs)?;
+            state.floor = *floor;
             last = self.next()?;
         }
         Ok(last)

@@ -7,7 +7,7 @@ use crate::barrier::instance::{End, Voided};
 use crate::barrier::members::Members;
 use crate::command::Reply;
 use crate::fault::Fault;
-use crate::identity::Identity;
+use crate::identity::{Floor, Identity};
 use crate::ids::{
     BarrierCounter, BarrierName, CallId, CertificateName, DurationMs, FeatureLevel, Incarnation, JobId,
     JobName, JobSlot, Key, LogIndex, NodeId, Sequence, ServiceIncarnation, SessionId, TaskId, TaskVersion,
@@ -217,6 +217,8 @@ pub(crate) enum Piece {
         incarnation: Incarnation,
         identity: Identity,
     },
+    /// Behind all others, unless nobody ever said one.
+    Floor(Box<Floor>),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::barrier::instance::{Barrier, Instance};
 use crate::fault::Fault;
+use crate::identity::Floor;
 use crate::ids::BarrierName;
 use crate::job::domains::{self, SnapshotSection};
 use crate::job::record::Job;
@@ -52,6 +53,8 @@ impl State {
         let registry = Some(&self.registry).filter(|registry| **registry != Registry::default());
         let registry = registry.map(|registry| Piece::Registry(Box::new(registry.clone())));
         let level = Some(self.level()).filter(|level| *level != level::FIRST).map(Piece::Level);
+        let floor = Some(&self.floor).filter(|floor| **floor != Floor::default());
+        let floor = floor.map(|floor| Piece::Floor(Box::new(floor.clone())));
         let openers = self.sessions.openers();
         let openers = openers.map(|(session, by)| Piece::Opener { session, identity: by.clone() });
         let names = self.names.iter().map(|(node, name)| Piece::Named { node: *node, name: name.clone() });
@@ -71,6 +74,7 @@ impl State {
             .chain(self.events.records())
             .chain(names)
             .chain(openers)
+            .chain(floor)
             .chain(std::iter::once(Piece::End))
             .map(Record)
     }

@@ -302,6 +302,7 @@ samples! {
         level::Refusal::Sessions { .. } => [
             level::Refusal::Sessions { needs: FeatureLevel(10), count: 2, jobs: jobs() },
         ],
+        level::Refusal::Floor { .. } => [level::Refusal::Floor { needs: FeatureLevel(11) }],
     }
 }
 
@@ -465,5 +466,6 @@ samples! {
         identity::Refusal::OtherProcess { .. } => [identity::Refusal::OtherProcess { task: TaskId(4) }],
         identity::Refusal::OtherNode { .. } => [identity::Refusal::OtherNode { node: NodeId(3) }],
         identity::Refusal::NodesOnly => [identity::Refusal::NodesOnly],
+        identity::Refusal::OperatorsOnly => [identity::Refusal::OperatorsOnly],
     }
 }

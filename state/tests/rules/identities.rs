@@ -1,11 +1,11 @@
 //! Who proposed a command: what a snapshot and a lower level make of it, and what is a node's own.
 
-use tripod_state::identity::{Identity, Refusal};
+use tripod_state::identity::{Identity, IdentityCommand, Mode, Refusal};
 use tripod_state::ids::{FeatureLevel, Incarnation, NodeId, Sequence, SessionId, TaskId};
 use tripod_state::level::{self, Command as Level};
 use tripod_state::member::{Addresses, Command as Member, Listed};
 use tripod_state::session::{Command as Session, Owner};
-use tripod_state::{Answer, Command, Fault, Stamp, State, kv, member, task};
+use tripod_state::{Answer, Command, Fault, Stamp, State, kv, member, restore, task};
 
 use crate::support::{Machine, SCOPE};
 
@@ -184,6 +184,23 @@ fn what_only_nodes_decide_and_what_no_certificate_says_is_refused() {
     let twice = end(1).by(identity("job/w/agent")).by(identity("job/w/task/0"));
     assert_eq!(machine.apply(twice), Err(Fault::NotAuthorised(Refusal::OtherTask { task: TaskId(1) })));
     assert_eq!(machine.state, before);
+}
+
+#[test]
+fn a_floor_is_in_digest_and_snapshot_and_another_cluster_has_none() {
+    let mut machine = at_newest();
+    let digest = machine.state.digest();
+    let set = |mode| Command::Identity(IdentityCommand::SetFloor { mode, by: "ops".to_owned() });
+    machine.apply(set(Mode::Strict)).expect("it is higher");
+    assert_ne!(machine.state.digest(), digest);
+    check_snapshot(&machine);
+    let long = IdentityCommand::SetFloor { mode: Mode::Strict, by: "o".repeat(129) };
+    assert!(matches!(machine.apply(Command::Identity(long)), Err(Fault::LimitExceeded { .. })));
+    let pin = Level::Pin { level: FeatureLevel(10), by: "ops".to_owned() };
+    let refused = Err(Fault::Level(level::Refusal::Floor { needs: FeatureLevel(11) }));
+    assert_eq!(machine.apply(Command::Level(pin)), refused);
+    let other = machine.state.clone().restored("other", restore::Jobs::Kept);
+    assert_eq!(other.floor().mode, Mode::Off);
 }
 
 /// Builds of level 10 read what is left.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use bytes::Bytes;
-use tripod_state::identity::Identity;
+use tripod_state::identity::{Identity, IdentityCommand};
 use tripod_state::ids::{
     BarrierCounter, BarrierName, ClientId, DurationMs, FeatureLevel, Incarnation, JobId, Key, LogIndex,
     NodeId, Sequence, ServiceIncarnation, SessionId, TaskId, TaskVersion, Term, TimeMs,
@@ -82,6 +82,10 @@ impl World {
                 Command::Job(job::Command::Note { name: line.text(1), note: line.text(2).replace('_', " ") })
             }
             "level" => Command::Level(self.level(line)),
+            "floor" => Command::Identity(IdentityCommand::SetFloor {
+                mode: line.word(1).parse().unwrap_or_else(|_| line.unknown()),
+                by: line.option("by").unwrap_or("ops").to_owned(),
+            }),
             verb if verb.starts_with("token-") => Command::Token(token::command(line)),
             verb if verb.starts_with("ray-") => return self.ray(line),
             verb if verb.starts_with("topo-") || verb.starts_with("ps-") => return self.mindspore(line),
@@ -255,6 +259,7 @@ impl World {
                 Ok(open) => open.iter().map(show::plain).collect::<Vec<_>>().join("\n"),
                 Err(fault) => show::plain(&fault),
             },
+            "floor?" => show::plain(self.state.floor()),
             "jobs-waiting" => show::plain(&self.state.jobs_waiting(TimeMs(line.or("before", 0)))),
             "job" => show::plain(&self.state.job(self.job)),
             "silence" => {

@@ -63,6 +63,7 @@ pub(super) const fn snapshots(method: Snapshots) -> Row {
 pub(super) const fn tokens(method: Tokens) -> Row {
     match method {
         Tokens::Create | Tokens::List | Tokens::Revoke => OWNERS,
+        Tokens::SetFloor => Row::of("- y - - - - - - -").like("Levels.Pin"),
     }
 }
 

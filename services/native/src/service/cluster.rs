@@ -12,6 +12,7 @@ use tripod_proto::tripod::v1::{
     StatusResponse, TransferLeaderRequest, TransferLeaderResponse,
 };
 use tripod_state::State;
+use tripod_state::identity::Mode as Protection;
 use tripod_state::ids::{NodeId, TimeMs};
 
 use super::members;
@@ -27,6 +28,7 @@ pub(crate) struct Service {
     backups: watch::Receiver<Option<Backups>>,
     auditor: Auditor,
     authorise: Mode,
+    protection: Protection,
 }
 
 impl Service {
@@ -37,7 +39,12 @@ impl Service {
         auditor: Auditor,
         authorise: Mode,
     ) -> Self {
-        Self { gateway, job_ports, backups, auditor, authorise }
+        Self { gateway, job_ports, backups, auditor, authorise, protection: Protection::Off }
+    }
+
+    /// The same of a node that is protected so.
+    pub(super) fn protected(self, protection: Protection) -> Self {
+        Self { protection, ..self }
     }
 
     /// The index of this node's state and the digest of exactly that state, a pair that can be compared with
@@ -67,9 +74,9 @@ impl Cluster for Service {
         let look = |state: &State| {
             let (count, longest) = state.jobs_waiting(before);
             let waiting = (count, longest.map(ToString::to_string));
-            (state.jobs(), state.members(), waiting, state.registry().open().is_some())
+            (state.jobs(), state.members(), waiting, (state.registry().open().is_some(), state.floor().mode))
         };
-        let (jobs, addresses, waiting, is_changing) = self.local(look).await?;
+        let (jobs, addresses, waiting, (is_changing, floor)) = self.local(look).await?;
         let mut response = encode::status(&self.gateway.admin().status(), &jobs, &addresses);
         encode::job_ports(&mut response, &self.job_ports.borrow(), &jobs);
         encode::measured::add(&mut response, &self.gateway.admin().measures(), self.gateway.held_calls());
@@ -82,6 +89,8 @@ impl Cluster for Service {
         response.waiting_calls = self.gateway.waiting_calls();
         response.authorise = self.authorise.word().to_owned();
         response.insecure = self.gateway.is_insecure();
+        response.protection = self.protection.word().to_owned();
+        response.floor = floor.word().to_owned();
         if let Some((applied, digest)) = hashed {
             (response.applied_index, response.digest) = (applied, digest);
         }

@@ -33,6 +33,7 @@ use tripod_proto::tripod::v1::mindspore_server::MindsporeServer;
 use tripod_proto::tripod::v1::sessions_server::SessionsServer;
 use tripod_proto::tripod::v1::snapshots_server::SnapshotsServer;
 use tripod_proto::tripod::v1::tokens_server::TokensServer;
+use tripod_state::identity::Mode as Protection;
 
 use crate::{Backups, JobPorts, health};
 
@@ -41,14 +42,16 @@ use crate::{Backups, JobPorts, health};
 const REQUEST_BYTES_MAX: usize = 66 << 20;
 
 /// What a node says of itself: `job_ports` is what it tells about its job ports, at any time, `backups` about those that it
-/// makes by itself, if it does, and `authorise` what it does with calls that their callers may not make.
+/// makes by itself, if it does, `authorise` what it does with calls that their callers may not make, and `protection` how it
+/// is protected.
 pub(crate) fn cluster_service(
     gateway: &Gateway,
     (job_ports, backups): (&watch::Receiver<JobPorts>, &watch::Receiver<Option<Backups>>),
     auditor: &Auditor,
-    authorise: Mode,
+    (authorise, protection): (Mode, Protection),
 ) -> cluster::Service {
     cluster::Service::new(gateway.clone(), job_ports.clone(), backups.clone(), auditor.clone(), authorise)
+        .protected(protection)
 }
 
 /// Adds the services of `tripod.v1`, and `grpc.health.v1`, to the routes of a port. Calls that change something of the
@@ -57,8 +60,9 @@ pub(crate) fn add_to(
     routes: Routes,
     gateway: &Gateway,
     cluster: cluster::Service,
-    (auditor, authorise): (&Auditor, Mode),
+    (auditor, authorise, protection): (&Auditor, Mode, Protection),
 ) -> Routes {
+    let tokens = tokens::Service::new(gateway.clone(), auditor.clone(), authorise).protected(protection);
     let kv = kv_server(Arc::new(kv::Service::new(gateway.clone())));
     routes
         .add_service(ClusterServer::new(cluster))
@@ -69,7 +73,7 @@ pub(crate) fn add_to(
         .add_service(MindsporeServer::new(mindspore::Service::new(gateway.clone())))
         .add_service(SessionsServer::new(sessions::Service::new(gateway.clone())))
         .add_service(SnapshotsServer::new(snapshots::Service::new(gateway.clone(), auditor.clone())))
-        .add_service(TokensServer::new(tokens::Service::new(gateway.clone(), auditor.clone(), authorise)))
+        .add_service(TokensServer::new(tokens))
         .add_service(kv)
         .add_service(HealthServer::new(health::Service::new(gateway.clone())))
 }

@@ -11,8 +11,9 @@ use tripod_port::CallContext;
 use tripod_proto::tripod::v1::tokens_server::Tokens;
 use tripod_proto::tripod::v1::{
     CreateTokenRequest, CreatedToken, ListTokensRequest, ListTokensResponse, RevokeTokenRequest,
-    RevokeTokenResponse,
+    RevokeTokenResponse, SetFloorRequest, SetFloorResponse,
 };
+use tripod_state::identity::{IdentityCommand, Mode as Protection};
 use tripod_state::limits::TOKEN_BY_BYTES_MAX;
 use tripod_state::token::{Command as Token, Refusal};
 use tripod_state::{Answer, Command, Fault};
@@ -28,11 +29,17 @@ pub(super) struct Service {
     gateway: Gateway,
     auditor: Auditor,
     authorise: Mode,
+    protection: Protection,
 }
 
 impl Service {
     pub(super) fn new(gateway: Gateway, auditor: Auditor, authorise: Mode) -> Self {
-        Self { gateway, auditor, authorise }
+        Self { gateway, auditor, authorise, protection: Protection::Off }
+    }
+
+    /// The same of a node that is protected so.
+    pub(super) fn protected(self, protection: Protection) -> Self {
+        Self { protection, ..self }
     }
 
     /// Who calls: whom somebody before this service has said, else whom a certificate names. In plain text that is nobody, who may
@@ -74,6 +81,20 @@ impl Service {
             })),
             other => Err(status::unexpected(&other)),
         }
+    }
+
+    async fn floor(&self, request: Request<SetFloorRequest>) -> Result<Response<SetFloorResponse>, Status> {
+        let maker = self.maker(request.extensions());
+        let SetFloorRequest { mode, by } = request.into_inner();
+        let mode: Protection = mode.parse().map_err(status::token::no_mode)?;
+        // Whoever raises it by a node that is below would not get an answer of that node again.
+        if mode > self.protection {
+            return Err(status::token::below_floor(self.protection, mode));
+        }
+        let by = said_by(maker.as_deref(), by);
+        let set = Command::Identity(IdentityCommand::SetFloor { mode, by });
+        status::answer(self.gateway.submit(set).await)?;
+        Ok(Response::new(SetFloorResponse {}))
     }
 
     async fn end(
@@ -140,6 +161,17 @@ impl Tokens for Service {
         let record = call(request.extensions(), "Tokens/Revoke");
         let record = Record { resource: resource.as_str().into(), ..record };
         audited(&self.auditor, record, self.end(request)).await
+    }
+
+    async fn set_floor(
+        &self,
+        request: Request<SetFloorRequest>,
+    ) -> Result<Response<SetFloorResponse>, Status> {
+        let told = request.get_ref();
+        let resource = format!("floor {}, says {}", told.mode, told.by);
+        let record = call(request.extensions(), "Tokens/SetFloor");
+        let record = Record { resource: resource.as_str().into(), ..record };
+        audited(&self.auditor, record, self.floor(request)).await
     }
 }
 

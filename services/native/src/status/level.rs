@@ -17,7 +17,8 @@ pub(crate) fn reason(refusal: &Refusal) -> &'static str {
         | Refusal::Schedulers { .. }
         | Refusal::Clusters { .. }
         | Refusal::Scheduled { .. }
-        | Refusal::Sessions { .. } => "level-data",
+        | Refusal::Sessions { .. }
+        | Refusal::Floor { .. } => "level-data",
     }
 }
 

@@ -1,6 +1,7 @@
 //! Reason words of what was refused about tokens.
 
 use tonic::{Code, Status};
+use tripod_state::identity::Mode as Protection;
 use tripod_state::token::Refusal;
 use tripod_token::Beyond;
 
@@ -33,4 +34,18 @@ pub(crate) fn in_plain_text() -> Status {
 pub(crate) fn no_kind() -> Status {
     let kinds = tripod_state::token::Kind::ALL.map(tripod_state::token::Kind::word).join(", ");
     with_reason(Code::InvalidArgument, "token-invalid", format!("a token's kind is one of {kinds}"))
+}
+
+/// A mode that there is not.
+pub(crate) fn no_mode(why: &'static str) -> Status {
+    with_reason(Code::InvalidArgument, "floor-invalid", format!("the mode of a floor {why}"))
+}
+
+/// This node would be below the floor that is asked for.
+pub(crate) fn below_floor(own: Protection, floor: Protection) -> Status {
+    let text = format!(
+        "T1523 below-floor: this node is protected as `{own}`, which is below `{floor}`; see with `tripod status` how all nodes \
+         are, and raise the floor when none is below it"
+    );
+    with_reason(Code::FailedPrecondition, "below-floor", text)
 }

@@ -54,6 +54,10 @@ pub(crate) fn of_refusal(refusal: &Refusal) -> String {
                 jobs_of(*count)
             )
         }
+        Refusal::Floor { needs } => format!(
+            "T4405 level-held: a floor below which no node is to serve, which needs feature level {needs}; take it away \
+             first: `tripod auth floor off`"
+        ),
         Refusal::Drained { needs, nodes } => {
             let first = nodes.first().map_or(1, |node| node.0);
             format!(

@@ -6,6 +6,7 @@ use clap::{ArgAction, Args, ValueEnum};
 use tripod_gate::Mode as Authorise;
 use tripod_identity::Kind;
 use tripod_proto::code::Code;
+use tripod_state::identity::Mode as Protection;
 use tripod_tls::{CERTIFICATE_FILE, ClientTls, Mode, PeerTls, Port, ServerTls, Tls};
 
 use crate::failure::Failure;
@@ -61,6 +62,20 @@ pub(crate) struct TlsFlags {
         hide_possible_values = true
     )]
     insecure: bool,
+
+    /// Start although the cluster wants nodes to be protected better (`tripod auth floor`); `tripod status` shows it
+    #[arg(
+        long,
+        action = ArgAction::Set,
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = false,
+        default_missing_value = "true",
+        value_name = "true|false",
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
+    below_floor: bool,
 }
 
 /// What to do with a node's port that other machines could reach.
@@ -173,6 +188,26 @@ impl TlsFlags {
     /// What becomes of calls that their callers may not make.
     pub(crate) fn authorise(&self) -> Authorise {
         self.authorise
+    }
+
+    /// How a node with these flags is protected.
+    pub(crate) fn protection(&self) -> Protection {
+        let [peer, client, http] = self.modes();
+        if peer == Mode::Off || client == Mode::Off {
+            return Protection::Off;
+        }
+        match self.authorise {
+            Authorise::Off => Protection::Permissive,
+            Authorise::Rehearse => Protection::Rehearse,
+            Authorise::Enforce if http == Mode::Strict => Protection::Strict,
+            // Which needs that the others are strict.
+            Authorise::Enforce => Protection::Enforce,
+        }
+    }
+
+    /// Whether it is to start although the cluster wants more.
+    pub(crate) fn starts_below_floor(&self) -> bool {
+        self.below_floor
     }
 
     /// Whoever speaks plain text is nobody in particular, so calls are refused only where nobody may.
@@ -324,6 +359,21 @@ mod tests {
         let refused =
             protect_port(Mode::Permissive, Some(Path::new("/nowhere"))).expect_err("no files there");
         assert_eq!(refused.code(), Code::TlsFile);
+    }
+
+    #[test]
+    fn a_node_is_protected_as_its_weakest_port_and_what_it_refuses() {
+        let protection = |flags: &[&str]| {
+            let line = Line::try_parse_from(["node"].iter().chain(flags)).expect("well-formed");
+            line.tls.protection().word()
+        };
+        let tls = "--tls-dir=/nowhere";
+        assert_eq!(protection(&[]), "off");
+        assert_eq!(protection(&[tls, "--client-tls=off"]), "off");
+        assert_eq!(protection(&[tls]), "permissive", "nobody asks who calls");
+        assert_eq!(protection(&[tls, "--peer-tls=permissive", "--authorise=log"]), "rehearse");
+        assert_eq!(protection(&[tls, "--http-tls=off", "--authorise=enforce"]), "enforce");
+        assert_eq!(protection(&[tls, "--authorise=enforce"]), "strict");
     }
 
     #[test]

@@ -381,6 +381,8 @@ fn config(args: ServerArgs, joined: Option<Joined>) -> Result<node::Config, Fail
         insecure,
         audit,
         authorise: args.tls.authorise(),
+        protection: args.tls.protection(),
+        below_floor: args.tls.starts_below_floor(),
         memory: args.memory.limits(),
         state: args.state.to_limits()?,
         level_max: level_max(args.feature_level_max),

@@ -35,7 +35,8 @@ pub(super) fn all(gateway: &Gateway, config: &Config, dialler: &Dialler, told: N
         Box::new(
             Native::new(gateway.clone(), told.job_ports, told.backups)
                 .audited_by(told.auditor)
-                .authorising(config.authorise),
+                .authorising(config.authorise)
+                .protected(config.protection),
         ),
         Box::new(Xds::new(gateway.clone())),
         Box::new(scheduler),

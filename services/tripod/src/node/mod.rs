@@ -8,6 +8,7 @@ mod bootstrap;
 mod default_job;
 mod dialling;
 mod drain;
+mod floor;
 mod front_ends;
 mod job_ports;
 pub(crate) mod joining;
@@ -34,6 +35,7 @@ use tripod_native::JobPorts;
 use tripod_port::{Gather, Listener, MemoryLimits, PortResources};
 use tripod_proto::code::Code;
 use tripod_raft::{Handle, Options, StateLimits, Timing, World};
+use tripod_state::identity::Mode as Protection;
 use tripod_state::ids::{FeatureLevel, NodeId};
 use tripod_state::job;
 use tripod_web::{Manner, NodeFigures, Parts, Viewers};
@@ -107,6 +109,10 @@ pub(crate) struct Config {
     pub(crate) audit: Option<AuditPlan>,
     /// What becomes of calls that their callers may not make.
     pub(crate) authorise: Mode,
+    /// How it is protected, by its settings.
+    pub(crate) protection: Protection,
+    /// Whether it starts although the cluster wants more.
+    pub(crate) below_floor: bool,
     /// How much memory the state may take while this node leads.
     pub(crate) state: StateLimits,
     /// How many bytes may be held for clients.
@@ -136,8 +142,7 @@ struct Tasks {
 
 /// Runs a node until it is told to stop.
 pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
-    default_job::check(&config.default_job)?;
-    keep_private(&config.data);
+    check(&config)?;
     let auditor = audit::start(&config)?;
     let connections = connection_limits(&config);
     let listeners = Listeners::open(&config).await?;
@@ -176,6 +181,7 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     if let Some(plan) = config.backups {
         tasks.background.spawn(backups::run(plan, handle.clone(), backups, gateway.last_backup().clone()));
     }
+    tasks.background.spawn(floor::keep(gateway.clone(), config.data.clone(), config.protection));
     tasks.background.spawn(bootstrap::run(gateway.clone(), config.data, auditor.clone()));
     tasks.background.spawn(announce::run(gateway.clone(), config.node, addresses.clone()));
     tasks.background.spawn(default_job::keep(gateway.clone(), handle.leadership(), config.default_job));
@@ -220,6 +226,13 @@ fn realm(config: &Config) -> Realm {
         trust: PLAIN_REALM.parse().expect("it is a trust domain"),
         cluster: cluster.unwrap_or_else(|_| PLAIN_REALM.parse().expect("it is a name")),
     }
+}
+
+/// Refuses what is found out before anything is opened.
+fn check(config: &Config) -> Result<(), Failure> {
+    default_job::check(&config.default_job)?;
+    keep_private(&config.data);
+    floor::check(&config.data, config.protection, config.below_floor)
 }
 
 /// Where each job has its ports: one for all protocols over gRPC, and one for each that frames its bytes itself.

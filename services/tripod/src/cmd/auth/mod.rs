@@ -1,6 +1,7 @@
 //! `tripod auth`: who may call, for callers without a certificate.
 
 mod bootstrap;
+mod floor;
 mod token;
 
 use clap::Subcommand;
@@ -24,7 +25,7 @@ A token's text is shown once. The cluster keeps a hash of it, so nobody can look
 A token is given by a file that only its user reads (--token-file or TRIPOD_TOKEN_FILE), never as a flag or a variable,
 and is shown to nodes over TLS only.";
 
-/// What to do with tokens.
+/// What to do with tokens, and with the floor.
 #[derive(Debug, Subcommand)]
 #[command(after_help = ABOUT)]
 pub(crate) enum AuthCommand {
@@ -33,12 +34,14 @@ pub(crate) enum AuthCommand {
     Token(token::TokenCommand),
     /// Make an operator's token without having one, on the machine of a node
     Bootstrap(bootstrap::BootstrapArgs),
+    /// Say how nodes are to be protected at least
+    Floor(floor::FloorArgs),
 }
 
 impl AuthCommand {
     /// Whether it makes calls of the cluster.
     pub(crate) fn asks_the_cluster(&self) -> bool {
-        matches!(self, Self::Token(_))
+        matches!(self, Self::Token(_) | Self::Floor(_))
     }
 }
 
@@ -46,5 +49,6 @@ pub(crate) async fn run(command: AuthCommand, global: &Global) -> Result<(), Fai
     match command {
         AuthCommand::Token(command) => token::run(command, global).await,
         AuthCommand::Bootstrap(args) => bootstrap::run(&args, global).await,
+        AuthCommand::Floor(args) => floor::run(&args, global).await,
     }
 }

@@ -20,6 +20,7 @@ mod trouble;
 
 use serde::Serialize;
 use tripod_client::NodeAnswer;
+use tripod_state::identity::Mode as Protection;
 
 use crate::output::{self, Table};
 use crate::view::count;
@@ -168,6 +169,16 @@ impl ClusterView {
             let mode = output::text(node.authorise.as_deref()?);
             Some(format!("node {} authorises calls: {mode}", node.id()?))
         });
+        let protection = self.nodes.iter().filter_map(|node| {
+            let (own, floor) = (node.protection.as_deref()?, node.floor.as_deref()?);
+            let is_below = match (own.parse::<Protection>(), floor.parse::<Protection>()) {
+                (Ok(own), Ok(floor)) => own < floor,
+                _ => true,
+            };
+            let below = if is_below { ", BELOW IT (T1523)" } else { "" };
+            let (own, floor) = (output::text(own), output::text(floor));
+            Some(format!("node {} is protected as {own}, the floor is {floor}{below}", node.id()?))
+        });
         let digests = digest::compare(&self.nodes).render(self.base);
         self.lines
             .iter()
@@ -176,6 +187,7 @@ impl ClusterView {
             .chain(self.insecure())
             .chain(backups)
             .chain(authorising)
+            .chain(protection)
             .chain(digests)
             .chain(indexes::legend(self.base))
             .collect()

@@ -71,6 +71,12 @@ pub(super) struct NodeView {
     /// What it does with calls that their callers may not make; absent: it does not ask.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) authorise: Option<String>,
+    /// How it is protected, if the cluster wants nodes to be protected; absent: it does not, or the node is of an older build.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) protection: Option<String>,
+    /// How the cluster wants nodes to be protected at least, by its word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) floor: Option<String>,
     /// Whether other machines can use a port of it in plain text; `null`: it did not tell.
     pub(super) insecure: Option<bool>,
     /// Why it is unreachable.
@@ -222,6 +228,8 @@ impl NodeView {
             digest: with_digest.then(|| format!("{:016x}", status.digest)),
             backups: status.backups.as_ref().map(ScheduledView::of),
             authorise: Some(status.authorise.clone()).filter(|mode| !["", "off"].contains(&mode.as_str())),
+            protection: floor(status).map(|_| status.protection.clone()),
+            floor: floor(status).map(str::to_owned),
             insecure: Some(status.insecure),
             why: None,
         }
@@ -273,10 +281,17 @@ impl NodeView {
             digest: None,
             backups: None,
             authorise: None,
+            protection: None,
+            floor: None,
             insecure: None,
             why: Some(why.to_owned()),
         }
     }
+}
+
+/// What the cluster wants of nodes, by this one's word; `None`: nothing.
+fn floor(status: &wire::StatusResponse) -> Option<&str> {
+    Some(status.floor.as_str()).filter(|floor| !["", "off"].contains(floor))
 }
 
 /// A number with a comma at each thousand.
