@@ -22,12 +22,12 @@ impl State {
             return Err(Refusal::NodesOnly.into());
         }
         self.is_own_job(by, command)?;
+        // Whoever leaves by the runtime does not say which task it is.
         match command {
             Command::Task(command) => self.is_own_task(by, command),
             Command::Barrier(
                 barrier::Command::Arrive { task, .. } | barrier::Command::Cancel { task, .. },
             )
-            // Whoever leaves by the runtime does not say which task it is.
             | Command::Runtime(
                 runtime::Command::Connect { task, .. }
                 | runtime::Command::Withdraw { task, .. }
@@ -35,7 +35,11 @@ impl State {
                 | runtime::Command::Arrive { task, .. },
             ) => speaks_for(by, *task),
             Command::Session(session::Command::Close { session }) => {
-                if self.sessions.is_of_another(*session, Some(by), true) { Err(Fault::SessionExpired) } else { Ok(()) }
+                if self.sessions.is_of_another(*session, Some(by), true) {
+                    Err(Fault::SessionExpired)
+                } else {
+                    Ok(())
+                }
             }
             Command::Member(command) => self.is_own_node(by, command),
             Command::Session(_)
