@@ -36,10 +36,13 @@ pub(crate) async fn run(gateway: Gateway, node: NodeId, tls: Tls) {
 
 async fn tell(gateway: &Gateway, node: NodeId, name: &CertificateName) -> Result<(), Failure> {
     let command = Command::Member(member::Command::Bind { node, name: name.clone() });
-    let is_wanted =
-        |state: &State| state.too_early(&command).is_none() && state.certificate_name(node) != Some(name);
-    if !gateway.read(Consistency::Local, is_wanted).await? {
-        return Ok(());
+    let look = |state: &State| (state.too_early(&command).is_none(), state.certificate_name(node).cloned());
+    match gateway.read(Consistency::Local, look).await? {
+        (false, _) => return Ok(()),
+        (true, Some(bound)) if bound == *name => return Ok(()),
+        // Its peers let nothing of it through, so the leader would not hear it.
+        (true, Some(bound)) => return Err(refused(node, name, &Refusal::NameBound { node, bound })),
+        (true, None) => {}
     }
     match gateway.submit(command).await? {
         Ok(_) => Ok(()),
