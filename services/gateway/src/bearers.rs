@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tonic::Status;
 use tripod_gate::{Caller, Role};
 use tripod_identity::Realm;
-use tripod_port::{ConnectionCalls, Head, Lapse};
+use tripod_port::{ConnectionCalls, Head, Lapse, Speaker};
 use tripod_proto::code::Code;
 use tripod_state::ids::{TimeMs, TokenId};
 use tripod_state::token::{Command as Token, Tokens};
@@ -23,6 +23,7 @@ use tripod_token::{Maker, REFUSED, Refused, Remembered, View, verify, whose, why
 
 use crate::clock;
 use crate::gateway::Gateway;
+use crate::proposers::speaker;
 use crate::token_tally::{PLAIN, TokenTally};
 
 /// How often it is looked whether the tokens hold by which calls are under way: a revocation is heard of at once, and time goes on
@@ -64,8 +65,13 @@ struct ShownBefore {
 struct Bearer {
     token: TokenId,
     caller: Arc<Caller>,
+    /// Has what its calls propose say who it is.
+    speaker: Option<Speaker>,
     lapse: Lapse,
 }
+
+/// Who makes a call by a token, and what has that said where it is refused in apply.
+pub(crate) type CallBearer = (Arc<Caller>, Option<Speaker>);
 
 impl Bearers {
     /// Those of a node of this realm. `takes_plain`: also of calls in plain text from other machines.
@@ -120,7 +126,7 @@ impl Bearers {
         head: &mut Head,
         connection: &ConnectionCalls,
         is_enforced: bool,
-    ) -> Result<Option<Arc<Caller>>, Status> {
+    ) -> Result<Option<CallBearer>, Status> {
         let Some(text) = shown(&head.headers) else { return Ok(None) };
         let is_private = connection.is_encrypted() || connection.address().is_of_this_machine();
         let Shown(before) = connection.kept::<Shown>();
@@ -132,7 +138,7 @@ impl Bearers {
         let maker = Maker::who_proved(bearer.caller.to_string(), is_operator, is_enforced);
         head.extensions.insert(Arc::new(maker));
         head.extensions.insert(bearer.lapse);
-        Ok(Some(bearer.caller))
+        Ok(Some((bearer.caller, bearer.speaker)))
     }
 
     fn bearer(&self, text: &str, is_private: bool, before: &ShownBefore) -> Result<Bearer, &'static str> {
@@ -146,9 +152,11 @@ impl Bearers {
         if let Some(bearer) = known.as_ref().filter(is_same) {
             return Ok(bearer.clone());
         }
+        let caller = Caller::by_path(believed.identity).by_token();
         let bearer = Bearer {
             token: believed.token,
-            caller: Arc::new(Caller::by_path(believed.identity).by_token()),
+            speaker: speaker(&caller),
+            caller: Arc::new(caller),
             lapse: self.lapse(believed.token),
         };
         *known = Some(bearer.clone());

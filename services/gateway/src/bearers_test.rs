@@ -1,16 +1,19 @@
 use http::Request;
 use tripod_gate::{Gate, Mode, Port};
 use tripod_port::Guard as _;
-use tripod_state::ids::DurationMs;
-use tripod_state::level;
+use tripod_state::identity::Identity;
+use tripod_state::ids::{DurationMs, SessionId};
 use tripod_state::token::{Bearer as Proves, Kind};
+use tripod_state::{level, session};
 use tripod_token::{TokenText, Why};
 
 use super::*;
 use crate::call_guard::CallGuard;
+use crate::proposers::signed;
 
 const HOUR_MS: u64 = 3_600_000;
 const SUBMIT: &str = "/Scheduler/SubmitTask";
+const HEALTH: &str = "/grpc.health.v1.Health/Check";
 const CREATE: &str = "/tripod.v1.Tokens/Create";
 
 struct Site {
@@ -49,7 +52,7 @@ impl Site {
     }
 
     fn admit(&self, head: &mut Head, calls: &ConnectionCalls) -> Result<Option<Arc<Caller>>, Status> {
-        self.bearers.admit(head, calls, true)
+        Ok(self.bearers.admit(head, calls, true)?.map(|(caller, _)| caller))
     }
 
     fn refused(&self, reason: &str) -> u64 {
@@ -196,4 +199,40 @@ async fn s35_whoever_bears_a_token_is_judged_as_who_has_a_certificate_and_makes_
     let head = call(&operator, CREATE, None).expect("operators make tokens");
     let maker = head.extensions.get::<Arc<Maker>>().expect("who makes it");
     assert_eq!(**maker, Maker::Operator { name: "operator/alice".to_owned() });
+}
+
+/// What the call of this head proposes, if the head was let through by a gate of that mode.
+async fn proposed(site: &Site, mode: Mode, calls: &ConnectionCalls, mut head: Head) -> Command {
+    let gate = Arc::new(Gate::new(Port::Client, mode, Arc::default()));
+    let guard = CallGuard::new_labelled(&gate, &site.gateway, &site.bearers);
+    guard.admit(&mut head, calls).expect("it is for everybody");
+    let propose = async { signed(close()) };
+    match head.extensions.remove::<Speaker>() {
+        Some(speaker) => speaker.scope(calls.connection(), propose).await,
+        None => propose.await,
+    }
+}
+
+fn close() -> Command {
+    Command::Session(session::Command::Close { session: SessionId(7) })
+}
+
+#[tokio::test]
+async fn what_a_call_proposes_says_who_bears_its_token_where_calls_are_refused_and_only_there() {
+    let site = Site::new(false).await;
+    let (_, agent) = site.make(Kind::Agent).await;
+    let (_, operator) = site.make(Kind::Operator).await;
+    let shown = |token: &str| head(HEALTH, &[&format!("Bearer {token}")]);
+    // All by one connection: each call is its own bearer's, and what shows no token is nobody's.
+    let calls = ConnectionCalls::default();
+    let by_agent = close().by(Identity::Agent("own".into()));
+    let by_operator = close().by(Identity::Operator("alice".into()));
+    assert_eq!(proposed(&site, Mode::Enforce, &calls, shown(&agent)).await, by_agent);
+    assert_eq!(proposed(&site, Mode::Enforce, &calls, shown(&operator)).await, by_operator);
+    assert_eq!(proposed(&site, Mode::Enforce, &calls, shown(&agent)).await, by_agent);
+    assert_eq!(proposed(&site, Mode::Enforce, &calls, head(HEALTH, &[])).await, close());
+    for mode in [Mode::Off, Mode::Rehearse] {
+        let calls = ConnectionCalls::default();
+        assert_eq!(proposed(&site, mode, &calls, shown(&agent)).await, close(), "{mode:?}");
+    }
 }

@@ -6,13 +6,13 @@ use http::{HeaderValue, Uri};
 use tonic::{Code, Status};
 use tripod_gate::{Caller, Gate, JobPlace, Mode, NamedJob, Reason};
 use tripod_port::label::Label;
-use tripod_port::{ConnectionCalls, Guard, Guarding, Head};
+use tripod_port::{ConnectionCalls, Guard, Guarding, Head, Speaker};
 use tripod_proto::metadata;
 use tripod_state::job::DEFAULT_JOB;
 
 use crate::bearers::Bearers;
 use crate::gateway::Gateway;
-use crate::proposers::Proposer;
+use crate::proposers::speaker;
 
 /// Asks a gate about the calls of one port: finds who calls and, once, the job that the call is about. A token is judged also where
 /// the gate is off: whoever shows one wants to be its bearer.
@@ -34,10 +34,11 @@ enum PortJob {
 #[derive(Clone, Default)]
 struct Known(Arc<OnceLock<CallerOfConnection>>);
 
+#[derive(Clone)]
 struct CallerOfConnection {
     caller: Arc<Caller>,
-    /// That what it has proposed says so; absent where nothing was proved, or nobody is refused for it.
-    _proposer: Option<Proposer>,
+    /// Has its calls say in what they propose who it is; absent where nothing was proved.
+    speaker: Option<Speaker>,
 }
 
 impl CallGuard {
@@ -61,28 +62,19 @@ impl CallGuard {
 
     /// Whom a connection's certificate names; by TLS without one nobody. In plain text a task of the port's job, and where it has none
     /// whoever it may be.
-    fn caller(&self, connection: &ConnectionCalls) -> Arc<Caller> {
+    fn caller(&self, connection: &ConnectionCalls) -> CallerOfConnection {
         let Known(known) = connection.kept::<Known>();
         let known = known.get_or_init(|| {
-            let caller = Arc::new(match (connection.proved(), &self.port) {
+            let caller = match (connection.proved(), &self.port) {
                 (Some(proved), _) => Caller::by_path(proved.identity().clone()),
                 (None, _) if connection.is_encrypted() => Caller::Anonymous,
                 (None, PortJob::Own(NamedJob::Named(job))) => Caller::Listener(job.clone()),
                 (None, PortJob::Own(_)) => Caller::Anonymous,
                 (None, PortJob::Labelled(_)) => Caller::Legacy,
-            });
-            let proposer = self.proposer(&caller, connection);
-            CallerOfConnection { caller, _proposer: proposer }
+            };
+            CallerOfConnection { speaker: speaker(&caller), caller: Arc::new(caller) }
         });
-        Arc::clone(&known.caller)
-    }
-
-    /// Has what the connection's calls propose say who proposed it. A gate that only counts refuses nothing, so neither is
-    /// anything to be refused in apply.
-    fn proposer(&self, caller: &Caller, connection: &ConnectionCalls) -> Option<Proposer> {
-        let is_proved = matches!(caller, Caller::Proved { .. });
-        let proved = (is_proved && self.gate.enforces()).then(|| caller.to_string())?;
-        Proposer::of(connection.connection(), &proved)
+        known.clone()
     }
 
     /// The job of a call that names none.
@@ -106,12 +98,20 @@ impl CallGuard {
 impl Guard for CallGuard {
     fn admit(&self, head: &mut Head, connection: &ConnectionCalls) -> Result<(), Status> {
         // A token is more than what a connection says by itself: whoever shows it calls as its bearer, and as nobody else.
-        let caller = match self.bearers.admit(head, connection, self.gate.enforces())? {
+        let (caller, speaker) = match self.bearers.admit(head, connection, self.gate.enforces())? {
             Some(bearer) => bearer,
             None if self.gate.mode() == Mode::Off => return Ok(()),
-            None => self.caller(connection),
+            None => {
+                let CallerOfConnection { caller, speaker } = self.caller(connection);
+                (caller, speaker)
+            }
         };
-        self.admit_from(&caller, head)
+        self.admit_from(&caller, head)?;
+        // A gate that only counts refuses nothing, so neither is anything to be refused in apply.
+        if let Some(speaker) = speaker.filter(|_| self.gate.enforces()) {
+            head.extensions.insert(speaker);
+        }
+        Ok(())
     }
 }
 

@@ -4,9 +4,18 @@ use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::caller_address::CallerAddress;
+use crate::speaker::Speaker;
 
 tokio::task_local! {
-    static CALLER: Option<CallerConnection>;
+    static CALLER: Option<Caller>;
+}
+
+/// Of the present call.
+#[derive(Debug, Clone)]
+struct Caller {
+    connection: CallerConnection,
+    /// Who makes it, if that was said.
+    speaker: Option<Speaker>,
 }
 
 /// A client's connection. What is asked within [`Self::scope`] is asked by that client, and may have to wait for its turn
@@ -33,25 +42,25 @@ impl CallerConnection {
         self.address
     }
 
-    /// A call that came by this connection.
+    /// A call that came by this connection, of which it is not known who makes it.
     pub fn scope<F: Future>(self, call: F) -> impl Future<Output = F::Output> {
-        CALLER.scope(Some(self), call)
+        scope(self, None, call)
     }
 
-    /// [`Self::scope`] for one step of a call.
-    pub(crate) fn enter<T>(self, step: impl FnOnce() -> T) -> T {
-        CALLER.sync_scope(Some(self), step)
+    /// One step of a call that came by this connection.
+    pub(crate) fn enter<T>(self, speaker: Option<Speaker>, step: impl FnOnce() -> T) -> T {
+        CALLER.sync_scope(Some(Caller { connection: self, speaker }), step)
     }
 
     /// A part of the present call that is to run in a task of its own.
     pub fn carried<F: Future>(part: F) -> impl Future<Output = F::Output> {
-        CALLER.scope(Self::current(), part)
+        CALLER.scope(present(Clone::clone), part)
     }
 
     /// That of the present call; `None` if this process asks by itself.
     #[must_use]
     pub fn current() -> Option<Self> {
-        CALLER.try_with(|caller| *caller).ok().flatten()
+        present(|caller| caller.connection)
     }
 
     /// No two connections of this process have the same; 0 is that of calls of which no more is known.
@@ -59,6 +68,24 @@ impl CallerConnection {
     pub fn number(self) -> u64 {
         self.number
     }
+}
+
+/// What there is to say of the present call.
+fn present<T>(look: impl FnOnce(&Caller) -> T) -> Option<T> {
+    CALLER.try_with(|caller| caller.as_ref().map(look)).ok().flatten()
+}
+
+/// Who makes the present call, if that was said.
+pub(crate) fn speaker() -> Option<Speaker> {
+    present(|caller| caller.speaker.clone()).flatten()
+}
+
+pub(crate) fn scope<F: Future>(
+    connection: CallerConnection,
+    speaker: Option<Speaker>,
+    call: F,
+) -> impl Future<Output = F::Output> {
+    CALLER.scope(Some(Caller { connection, speaker }), call)
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ use crate::guard::Guarding;
 use crate::holding::{self, Content, Received};
 use crate::lapse::Lapse;
 use crate::manner::{Ending, Known, Manners, MethodKind};
+use crate::speaker::Speaker;
 use crate::stop::Stopping;
 use crate::under_way::{Answer, Answering, Cut, UnderWay};
 use crate::{deadline, label, overlong, refusal};
@@ -37,7 +38,7 @@ pub const REFUSAL_BYTES: u64 = 2 << 10;
 const TIMEOUT_TEXT: &str = "Timeout expired";
 
 /// Services whose answers are noted with their connection while they are written. They find what is known of a call by
-/// [`CallContext`], and [`CallerConnection::current`] says by which connection it came.
+/// [`CallContext`], and [`CallerConnection::current`] says by which connection it came, [`Speaker::present`] who makes it.
 ///
 /// Every call of every client passes here, so this is a plain service whose futures have names: a layer of the router, or
 /// of a transport, would box the call, its body and its answer several times each.
@@ -166,6 +167,7 @@ impl Followed {
         };
         // An op ends with its stream, which was admitted by the same.
         let lapse = request.extensions_mut().remove::<Lapse>().filter(|_| !under_way.is_op());
+        let speaker = request.extensions_mut().remove::<Speaker>();
         let connection = under_way.connection();
         let given = deadline::given(request.headers());
         let entered = match under_way.is_op() {
@@ -197,7 +199,7 @@ impl Followed {
         let answer = Around { answer, is_dialect, own_patience };
         let patience = given.filter(|_| !is_dialect).map(|given| Box::pin(tokio::time::sleep(given)));
         let answering = under_way.answered(stopping, answer, bytes, cut).until(lapse);
-        Going { connection, answering, patience, counted }
+        Going { connection, speaker, answering, patience, counted }
     }
 
     /// Opens a stream of calls.
@@ -210,6 +212,8 @@ impl Followed {
             Err(status) => return told(under_way, stopping, status, counted),
         };
         let lapse = request.extensions_mut().remove::<Lapse>();
+        // Each of its ops says it again.
+        let speaker = request.extensions_mut().remove::<Speaker>();
         let bytes = match holding::enter(under_way.account(), &request, false) {
             Ok(bytes) => bytes,
             Err(short) => return refused(under_way, stopping, short, "", counted),
@@ -218,7 +222,7 @@ impl Followed {
         let opened = calls::open(self, request, calls, &bytes);
         let answer = Around::at_once(opened);
         let answering = under_way.answered(stopping, answer, bytes, cut).until(lapse);
-        Going { connection, answering, patience: None, counted }
+        Going { connection, speaker, answering, patience: None, counted }
     }
 }
 
@@ -275,6 +279,8 @@ pin_project! {
     /// One that is counted.
     pub(crate) struct Going {
         connection: CallerConnection,
+        // Who makes it, if a guard has said that.
+        speaker: Option<Speaker>,
         #[pin]
         answering: Answering<Around>,
         // How long its caller waits, if nothing else looks after that.
@@ -308,7 +314,8 @@ impl Future for Going {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         let answering = &mut this.answering;
-        if let Poll::Ready(answer) = this.connection.enter(|| answering.as_mut().poll(context)) {
+        let speaker = this.speaker.clone();
+        if let Poll::Ready(answer) = this.connection.enter(speaker, || answering.as_mut().poll(context)) {
             this.counted.answered(answer.headers());
             return Poll::Ready(Ok(answer));
         }
@@ -374,7 +381,8 @@ fn told(under_way: UnderWay, stopping: &Stopping, status: Status, counted: Count
         false => CallBytes::of(account.refused_call(REFUSAL_BYTES)),
     };
     let answer = Around::at_once(status.into_http());
-    Going { connection, answering: under_way.answered(stopping, answer, bytes, cut), patience: None, counted }
+    let answering = under_way.answered(stopping, answer, bytes, cut);
+    Going { connection, speaker: None, answering, patience: None, counted }
 }
 
 /// What a call is told that a stop ends.

@@ -38,6 +38,7 @@
 //! | `followed`, `under_way` | around all services: which calls a stop waits for, and what it does to the others |
 //! | `guard` | who is asked about every call before a service hears of it |
 //! | `lapse` | that whoever had a call admitted is believed no longer |
+//! | `speaker` | who makes a call, as a guard has said it |
 //! | `framed` | protocols that frame their bytes themselves, and how long their clients may take |
 //! | `bytes_held` | what is held for clients, counted by node and connection |
 //! | `holding` | around all services: how many bytes each call holds |
@@ -75,6 +76,7 @@ mod manner;
 pub mod overlong;
 pub mod refusal;
 mod serve;
+mod speaker;
 mod stop;
 mod stream_order;
 mod throttle;
@@ -109,6 +111,7 @@ pub use listen::{Binder, NotOpened};
 pub use lost::end_when_lost;
 pub use manner::{Ending, Manner, Manners, Method, MethodKind};
 pub use serve::{Grpc, Served, serve, serve_through, server};
+pub use speaker::Speaker;
 pub use stop::{Stop, Stopping};
 pub use stream_order::{StreamOrder, StreamPosition};
 pub use timings::{Timings, TimingsView};

@@ -44,7 +44,7 @@ impl Refusal {
             }
             Self::NodesOnly => "only nodes do that, by themselves".to_owned(),
             Self::OperatorsOnly => {
-                "only an operator does that, with a certificate, by a node that enforces".to_owned()
+                "only who has proved to be an operator does that, by a node that enforces".to_owned()
             }
         }
     }
