@@ -38,10 +38,7 @@ impl State {
             Verdict::Reply(reply) => reply,
             Verdict::Execute(mark) => {
                 let reply = self.execute(&context, taken, &mut effects);
-                // That changes nothing, and an older build cannot read it: it is found anew whenever it is asked for.
-                if !matches!(reply, Err(Fault::NotAuthorised(_))) {
-                    self.sessions.remember(stamp, mark, &reply);
-                }
+                self.sessions.remember(stamp, mark, &reply);
                 reply
             }
         };

@@ -6,12 +6,12 @@ use crate::command::{Answer, Command as AnyCommand, Effect, Reply};
 use crate::fault::Fault;
 use crate::identity::{Floor, Mode};
 use crate::ids::{FeatureLevel, JobName};
+use crate::level::replies::read_from;
 use crate::level::{Command, FIRST, Kind, Refusal, Rule};
 use crate::ray::Ray;
 use crate::state::State;
 use crate::token::Tokens;
 use crate::wait::DomainId;
-use crate::{member, mindspore};
 
 /// Jobs that a refusal names.
 const NAMED_MAX: usize = 3;
@@ -147,8 +147,8 @@ impl State {
                 if *to < Kind::BY.needs {
                     self.floor = Floor::default();
                     self.sessions.forget_openers();
-                    self.sessions.forget_replies(is_of_level_11);
                 }
+                self.sessions.forget_replies(|reply| read_from(reply) > *to);
                 if *to < Kind::MEMBER_BIND.needs && !self.names.is_empty() {
                     // Nodes say theirs again when the level is raised.
                     self.names = OrdMap::new();
@@ -162,22 +162,6 @@ impl State {
         }
         Ok(Answer::Done)
     }
-}
-
-/// Whether only builds of level 11 can read a reply. All commands that are answered so need that level.
-fn is_of_level_11(reply: &Reply) -> bool {
-    matches!(
-        reply,
-        Ok(Answer::Token { .. })
-            | Err(Fault::Token(_)
-                | Fault::NotAuthorised(_)
-                | Fault::Mindspore(mindspore::Refusal::Outdated { .. })
-                | Fault::Member(
-                    member::Refusal::NameBound { .. }
-                        | member::Refusal::NameTaken { .. }
-                        | member::Refusal::NameInvalid { .. }
-                ))
-    )
 }
 
 impl From<Refusal> for Fault {

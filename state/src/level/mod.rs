@@ -11,11 +11,14 @@
 //! | `table` | one row for every kind of command: its name, the level that it needs, whether the state grows by it |
 //! | `rule` | what commands mean otherwise from a level on |
 //! | `apply` | the commands about the level, and what keeps it from being lowered |
+//! | `earlier` | what is asked of a cluster whose level does not have a command yet |
+//! | `replies` | which replies a build of an earlier level could not read |
 //! | `refusal` | why a command was refused |
 
 mod apply;
 mod earlier;
 mod refusal;
+mod replies;
 mod rule;
 mod table;
 

@@ -84,9 +84,11 @@ impl Owned {
         self.kept.insert(sequence, Kept { mark, bytes });
     }
 
-    pub(super) fn forget(&mut self, sequence: Sequence) {
+    /// To the same command another reply is remembered from now on.
+    pub(super) fn change(&mut self, sequence: Sequence, reply: &Reply) {
         if let Some(kept) = self.kept.remove(&sequence) {
             self.bytes -= kept.bytes;
+            self.keep(sequence, kept.mark, reply);
         }
     }
 

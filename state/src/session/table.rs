@@ -219,20 +219,23 @@ impl Table {
         }
     }
 
-    /// Forgets replies: of commands that are not understood any more.
+    /// Forgets what replies say, and not that there were some: whoever sends one of those commands again is told that nobody knows
+    /// any more what became of it, and nothing is executed twice.
     pub(crate) fn forget_replies(&mut self, is_gone: impl Fn(&Reply) -> bool) {
         let of_session = |(id, session): (&SessionId, &Session)| {
             let gone = session.replies.iter().filter(|(_, reply)| is_gone(reply));
             gone.map(|(sequence, _)| (*id, *sequence)).collect::<Vec<_>>()
         };
         let gone: Vec<(SessionId, Sequence)> = self.sessions.iter().flat_map(of_session).collect();
+        // That one is known to all builds.
+        let forgotten: Reply = Err(Fault::ReplyForgotten);
         for (id, sequence) in gone {
             if let Some(mut session) = self.sessions.edit(&id) {
-                session.replies.remove(&sequence);
+                session.replies.insert(sequence, forgotten.clone());
             }
             if let Some(owned) = self.owned.get_mut(&id) {
                 let before = owned.bytes();
-                owned.forget(sequence);
+                owned.change(sequence, &forgotten);
                 self.owners.change_bytes(owned.owner, before, owned.bytes());
             }
         }

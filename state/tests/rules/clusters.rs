@@ -159,7 +159,10 @@ fn what_was_planned_and_comes_again_with_its_stamp_is_answered_as_before() {
     let pin = level::Command::Pin { level: FeatureLevel(10), by: String::new() };
     machine.apply(Command::Level(pin)).expect("nothing needs more");
     assert!(machine.state.records().all(|record| !format!("{record:?}").contains("Outdated")));
-    assert_eq!(machine.apply_stamped(stamp(1), cluster(scale_out())), Err(Fault::SessionExpired));
+    // What was refused and is forgotten is not done after all: it was meant for another generation.
+    assert_eq!(machine.apply_stamped(stamp(2), cluster(Request::Abort)), Err(Fault::ReplyForgotten));
+    assert_eq!(machine.apply_stamped(stamp(1), cluster(scale_out())), first);
+    assert_eq!(machine.generation(), before);
 }
 
 #[test]

@@ -109,15 +109,29 @@ fn of_whom_nothing_is_known_is_refused_nothing_more_than_before() {
     machine.apply_stamped(stamp(1), increment().by(identity("job/w/agent"))).expect("nobody has proved more");
 }
 
+/// Whoever was told of a refusal may do something else meanwhile: what it sent once is not to take effect afterwards.
 #[test]
-fn s36_a_refusal_is_remembered_by_no_session() {
+fn s36_a_refusal_is_remembered_as_every_other_and_is_one_when_it_would_be_allowed_too() {
     let mut machine = at_newest();
-    let third = || identity("job/w/task/1");
-    machine.apply(open_session().by(third())).expect("it is free");
-    let other = Err(Fault::NotAuthorised(Refusal::OtherTask { task: TaskId(0) }));
-    assert_eq!(machine.apply_stamped(stamp(1), register(0).by(third())), other);
-    assert_eq!(machine.apply_stamped(stamp(1), register(0).by(third())), other, "found anew");
+    let any = || identity("job/w/task");
+    machine.apply(open_session().by(any())).expect("it is free");
+    for task in [0, 1] {
+        let _ = machine.apply(register(task).by(identity(&format!("job/w/task/{task}"))));
+    }
+    let refused = Err(Fault::NotAuthorised(Refusal::OtherProcess { task: TaskId(1) }));
+    let reset = || Command::Task(task::Command::Reset { scope: SCOPE, task: TaskId(1) });
+    assert_eq!(machine.apply_stamped(stamp(1), reset().by(any())), refused);
+    check_snapshot(&machine);
+    machine.apply(reset().by(identity("job/w/agent"))).expect("it is its agent");
+    let by_now = Err(Fault::AlreadyDisconnected { task: TaskId(1) });
+    assert_eq!(machine.apply(reset().by(any())), by_now, "nobody's life is there any more");
+    let before = machine.state.clone();
+    assert_eq!(machine.apply_stamped(stamp(1), reset().by(any())), refused);
+    assert_eq!(machine.state, before);
+    let pin = Level::Pin { level: FeatureLevel(10), by: "ops".to_owned() };
+    machine.apply(Command::Level(pin)).expect("nothing stands in the way");
     assert!(!format!("{:?}", machine.state.records().collect::<Vec<_>>()).contains("NotAuthorised"));
+    assert_eq!(machine.apply_stamped(stamp(1), reset()), Err(Fault::ReplyForgotten));
     check_snapshot(&machine);
 }
 

@@ -1,7 +1,7 @@
 //! Sessions: what keeps the level up, bounds, memory, snapshots that are damaged, and the largest graphs.
 
 use bytes::Bytes;
-use tripod_state::ids::{FeatureLevel, JobName};
+use tripod_state::ids::{FeatureLevel, JobName, Sequence, SessionId};
 use tripod_state::mars::limits as bound;
 use tripod_state::mars::{
     Answer, Chunk, Command as Sessions, Decision, Definition, Digest, Graph, GraphKind, GraphName, GraphNo,
@@ -10,8 +10,9 @@ use tripod_state::mars::{
 use tripod_state::need::Purpose;
 use tripod_state::ray::ids::FunctionName;
 use tripod_state::ray::{self, Needs, Origin, Registration, Role};
+use tripod_state::session::{self, Owner};
 use tripod_state::snapshot::Record;
-use tripod_state::{Command, Envelope, Fault, Reply, State, job, level, mars};
+use tripod_state::{Command, Envelope, Fault, Reply, Stamp, State, job, level, mars};
 
 use crate::support::{Machine, SCOPE};
 
@@ -416,4 +417,31 @@ fn a_job_that_is_deleted_takes_its_sessions_with_it() {
     machine.apply(Command::Job(job::Command::Delete { name: "w".to_owned() })).expect("it is there");
     assert_eq!(machine.state.mars_jobs(), Vec::new());
     assert!(matches!(machine.mars(create_session("t")), Err(Fault::JobUnknown { .. })));
+}
+
+#[test]
+fn below_its_level_no_session_of_calls_remembers_what_was_refused_of_graphs() {
+    let mut machine = Machine::default();
+    machine.create("w", 1).expect("the name is free");
+    let to_newest = || Command::Level(level::Command::Raise { to: level::NEWEST, heard: Vec::new() });
+    machine.apply(to_newest()).expect("nobody has an id");
+    let session = SessionId::of_client(9);
+    let open = session::Command::OpenFor { id: session, owner: Owner::Client(None) };
+    machine.apply(Command::Session(open)).expect("there is room");
+    let stamp = Some(Stamp { session, sequence: Sequence(1), acknowledged_below: Sequence(1) });
+    let delete = || ask(Request::DeleteSession { session: "s".to_owned(), if_exist: false });
+    let refused = machine.apply_stamped(stamp, delete());
+    assert!(matches!(refused, Err(Fault::Mars(mars::Refusal::SessionUnknown { .. }))), "{refused:?}");
+    let remembered = |machine: &Machine, what: &str| {
+        machine.state.records().any(|record| format!("{record:?}").contains(what))
+    };
+    assert!(remembered(&machine, "SessionUnknown"));
+    // No session of Mars is there, which would keep the level up.
+    let pin = level::Command::Pin { level: FeatureLevel(9), by: String::new() };
+    machine.apply(Command::Level(pin)).expect("nothing needs more");
+    assert!(!remembered(&machine, "SessionUnknown"), "a build of that level could not read it");
+    let read = State::from_records(machine.state.records()).expect("its own records");
+    assert_eq!(read, machine.state);
+    machine.apply(to_newest()).expect("nobody has an id");
+    assert_eq!(machine.apply_stamped(stamp, delete()), Err(Fault::ReplyForgotten));
 }

@@ -58,16 +58,28 @@ fn below_level_11_no_session_remembers_what_was_answered_about_tokens() {
         by: "ops".to_owned(),
     };
     let revoke = Token::Revoke { token: TokenId(2), by: "ops".to_owned() };
-    for (sequence, command) in [(1, bootstrap), (2, revoke)] {
-        let stamp = Stamp { session, sequence: Sequence(sequence), acknowledged_below: Sequence(1) };
-        let reply = machine.apply_stamped(Some(stamp), Command::Token(command));
+    let stamp =
+        |sequence| Some(Stamp { session, sequence: Sequence(sequence), acknowledged_below: Sequence(1) });
+    for (sequence, command) in [(1, bootstrap.clone()), (2, revoke.clone())] {
+        let reply = machine.apply_stamped(stamp(sequence), Command::Token(command));
         assert!(matches!(reply, Ok(Answer::Token { .. }) | Err(Fault::Token(_))), "{reply:?}");
     }
-    let remembered =
-        |machine: &Machine| machine.state.records().any(|record| format!("{record:?}").contains("Token("));
+    let remembered = |machine: &Machine| {
+        let says = |text: &str| text.contains("Token(") || text.contains("Token {");
+        machine.state.records().any(|record| says(&format!("{record:?}")))
+    };
     assert!(remembered(&machine));
     let pin = level::Command::Pin { level: FeatureLevel(10), by: String::new() };
     machine.apply(Command::Level(pin)).expect("nothing needs more");
     // Builds of that level could not read a snapshot with one.
     assert!(!remembered(&machine));
+    assert_eq!(machine.state.bytes(), machine.state.recounted_bytes());
+    // The session goes on, and nothing of it is done again.
+    let raise = level::Command::Raise { to: level::NEWEST, heard: Vec::new() };
+    machine.apply(Command::Level(raise)).expect("nobody has an id");
+    for (sequence, command) in [(1, bootstrap), (2, revoke)] {
+        let reply = machine.apply_stamped(stamp(sequence), Command::Token(command));
+        assert_eq!(reply, Err(Fault::ReplyForgotten));
+    }
+    assert_eq!(machine.state.tokens(), &Tokens::default());
 }

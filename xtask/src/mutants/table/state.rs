@@ -11,11 +11,11 @@ pub(super) const ROWS: &[Mutant] = &[
                   is not executed later, when it would succeed.",
         file: "state/src/apply.rs",
         original: &[
-            "let reply = self.execute(&context, envelope.command, &mut effects);",
+            "let reply = self.execute(&context, taken, &mut effects);",
             "self.sessions.remember(stamp, mark, &reply);",
         ],
         replacement: &[
-            "let reply = self.execute(&context, envelope.command, &mut effects);",
+            "let reply = self.execute(&context, taken, &mut effects);",
             "if reply.is_ok() {",
             "self.sessions.remember(stamp, mark, &reply);",
             "}",
