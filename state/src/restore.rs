@@ -43,6 +43,9 @@ impl State {
         self.names = OrdMap::new();
         self.floor = Floor::default();
         if jobs == Jobs::Kept {
+            // What somebody opened and registered there is of nobody whom this cluster knows.
+            self.sessions.forget_openers();
+            self.jobs.forget_registrants();
             return self;
         }
         self.sessions = session::table::Table::default();

@@ -7,7 +7,9 @@ use imbl::OrdMap;
 use crate::command::{Answer, Effect, Reply, Scope};
 use crate::context::ApplyContext;
 use crate::fault::Fault;
+use crate::identity::registrants::Registrants;
 use crate::ids::{FeatureLevel, JobId, JobName, JobSlot, ServiceIncarnation};
+use crate::job::domains::Domain as _;
 use crate::job::record::Job;
 use crate::job::turn::Turn;
 use crate::job::{DEFAULT_JOB, Spec, spec};
@@ -65,6 +67,15 @@ impl Table {
             self.iter().filter(|job| job.domains.is_above(level)).map(|job| job.id).collect();
         for job in with {
             self.edit(job).expect("it was just found").domains.forget_above(level);
+        }
+    }
+
+    /// From now on nobody is known to have registered any task.
+    pub(crate) fn forget_registrants(&mut self) {
+        let with: Vec<JobId> =
+            self.iter().filter(|job| !job.domains.registrants.is_empty()).map(|job| job.id).collect();
+        for job in with {
+            self.edit(job).expect("it was just found").domains.registrants = Registrants::default();
         }
     }
 

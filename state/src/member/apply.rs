@@ -27,10 +27,7 @@ impl State {
         for node in removed.collect::<Vec<_>>() {
             self.drained.remove(&node);
         }
-        let unbound = self.names.keys().copied().filter(|node| self.registry.is_removed(*node));
-        for node in unbound.collect::<Vec<_>>() {
-            self.names.remove(&node);
-        }
+        self.unbind_removed();
         if changed { vec![Effect::MemberChanged] } else { Vec::new() }
     }
 
@@ -77,6 +74,8 @@ impl State {
             Command::Bind { node, name } => return self.bind(node, name, effects),
         };
         if self.registry != before {
+            // A node that was to come has no id any more if its change has ended without it.
+            self.unbind_removed();
             effects.push(Effect::MemberChanged);
         }
         reply

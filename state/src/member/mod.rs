@@ -17,7 +17,7 @@
 mod addresses;
 mod apply;
 mod change;
-mod names;
+pub(crate) mod names;
 mod refusal;
 pub mod registry;
 

@@ -45,6 +45,16 @@ impl State {
     }
 }
 
+impl State {
+    /// Ids that were removed never come back, and their names are free.
+    pub(super) fn unbind_removed(&mut self) {
+        let removed = self.names.keys().copied().filter(|node| self.registry.is_removed(*node));
+        for node in removed.collect::<Vec<_>>() {
+            self.names.remove(&node);
+        }
+    }
+}
+
 impl Command {
     /// Which node it says the certificate's name of, if it does.
     #[must_use]
@@ -57,7 +67,7 @@ impl Command {
 }
 
 /// Certificates have names by the rule for those of jobs.
-fn check(name: &CertificateName, node: NodeId) -> Result<(), Fault> {
+pub(crate) fn check(name: &CertificateName, node: NodeId) -> Result<(), Fault> {
     match check_name(name.as_str()) {
         Ok(_) => Ok(()),
         Err(_) => Err(Refusal::NameInvalid { node }.into()),

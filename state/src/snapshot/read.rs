@@ -15,6 +15,7 @@ use crate::job::record::{Job, Polls};
 use crate::level;
 use crate::level::{Kind, Rule};
 use crate::limits::TOKEN_BY_BYTES_MAX;
+use crate::member::names;
 use crate::memory::Weighed;
 use crate::ray::Ray;
 use crate::ray::part::Head;
@@ -119,7 +120,8 @@ impl<I: Iterator<Item = Record>> Reader<I> {
         (state.events, last) = OfCluster::read(last, state.level(), self)?;
         while let Piece::Named { node, name } = last {
             let ascending = state.names.get_max().is_none_or(|(last, _)| *last < node);
-            self.check(ascending && state.level() >= Kind::MEMBER_BIND.needs)?;
+            let is_legal = names::check(&name, node).is_ok();
+            self.check(ascending && is_legal && state.level() >= Kind::MEMBER_BIND.needs)?;
             state.names.insert(node, name);
             last = self.next()?;
         }

@@ -217,6 +217,23 @@ fn a_floor_is_in_digest_and_snapshot_and_another_cluster_has_none() {
     assert_eq!(other.floor().mode, Mode::Off);
 }
 
+/// Its certificates are of others, who may have the same names.
+#[test]
+fn another_cluster_knows_nobody_who_opened_a_session_or_registered_a_task() {
+    let mut machine = at_newest();
+    machine.apply(open_session().by(identity("job/w/agent"))).expect("it is free");
+    machine.apply(register(0).by(identity("job/w/task/0"))).expect("it waits");
+    let first = machine.apply_stamped(stamp(1), increment().by(identity("job/w/agent")));
+    machine.state = machine.state.restored("other", restore::Jobs::Kept);
+    check_snapshot(&machine);
+    let records = format!("{:?}", machine.state.records().collect::<Vec<_>>());
+    for word in ["Opener", "Registrant"] {
+        assert!(!records.contains(word), "{word}");
+    }
+    let again = machine.apply_stamped(stamp(1), increment().by(identity("job/w/driver")));
+    assert_eq!(again, first, "jobs and sessions go on as they were saved");
+}
+
 /// Builds of level 10 read what is left.
 #[test]
 fn below_its_level_nobody_is_known_and_no_reply_of_it_is_remembered() {

@@ -247,6 +247,21 @@ fn s22_who_takes_the_place_of_a_node_may_have_its_certificate_and_has_another_id
 }
 
 #[test]
+fn a_name_is_free_when_the_change_has_ended_without_the_node_that_had_it() {
+    let mut machine = founded();
+    raise(&mut machine);
+    machine.apply(bind(2, "n2")).expect("nobody has it");
+    let open = machine.begin(Change::Replace { old: NodeId(2), peer: "n:1".to_owned() }).expect("free");
+    machine.apply(bind(4, "n2")).expect("it is to take the place of node 2");
+    machine.member(member::Command::Cancel { change: open.id }).expect("open");
+    let ending = Ending::Cancelled;
+    machine.member(member::Command::End { change: open.id, ending }).expect("open");
+    assert_eq!(machine.state.certificate_name(NodeId(4)), None, "its id is spent");
+    assert_eq!(machine.state.certificate_name(NodeId(2)), Some(&CertificateName::from("n2")));
+    assert_eq!(machine.state.bytes(), machine.state.recounted_bytes());
+}
+
+#[test]
 fn below_its_level_and_in_another_cluster_no_name_is_known() {
     let mut machine = founded();
     raise(&mut machine);
