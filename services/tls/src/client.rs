@@ -88,7 +88,7 @@ impl ClientTls {
         self.connect_to(stream, host, None).await
     }
 
-    /// [`Self::connect`] to the node whose certificate has that name, if one is given.
+    /// [`Self::connect`] to the node whose certificate has that `known` name, if one is given.
     ///
     /// # Errors
     /// Those of [`Self::connect`]; it is another node.
@@ -96,7 +96,7 @@ impl ClientTls {
         &self,
         stream: S,
         host: &str,
-        name: Option<&str>,
+        known: Option<&str>,
     ) -> io::Result<ClientStream<S>>
     where
         S: AsyncRead + AsyncWrite + Unpin,
@@ -105,7 +105,7 @@ impl ClientTls {
         let unnamed =
             |_| io::Error::new(io::ErrorKind::InvalidInput, format!("{host} is no host of a certificate"));
         let name = ServerName::try_from(host.to_owned()).map_err(unnamed)?;
-        let config = self.config(host, name.map(str::to_owned)).map_err(io::Error::other)?;
+        let config = self.config(host, known.map(str::to_owned)).map_err(io::Error::other)?;
         let late =
             |_| io::Error::new(io::ErrorKind::TimedOut, format!("no handshake within {HANDSHAKE_TIME:?}"));
         let stream = timeout(HANDSHAKE_TIME, TlsConnector::from(config).connect(name, stream))

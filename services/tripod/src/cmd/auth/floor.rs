@@ -19,8 +19,8 @@ Modes, each with all of those before it:
   enforce      both ports take TLS only, and --authorise enforce refuses such calls
   strict       the http port takes TLS only
 
-Raise it when `tripod status` shows that no node is below. From `enforce` on only an operator lowers it, with a
-certificate, by a node that enforces. Needs feature level 11 (`tripod level show`).
+Raise it when `tripod status` shows that no node is below. From `enforce` on only an operator lowers it, who
+proves that by a certificate or a token, by a node that enforces. Needs feature level 11 (`tripod level show`).
 
 Example:
   tripod auth floor enforce";
