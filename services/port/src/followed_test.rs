@@ -158,3 +158,53 @@ async fn a_guard_is_asked_once_about_every_call_and_no_service_hears_of_one_that
     assert!(calls.account().written(true));
     assert_eq!(calls.account().held(), 0, "a refusal is not held for longer than it takes");
 }
+
+/// Says of a call who makes it, if its path does.
+struct Naming;
+
+impl crate::guard::Guard for Naming {
+    fn admit(&self, head: &mut http::request::Parts, _: &ConnectionCalls) -> Result<(), Status> {
+        let who = head.uri.path().split_once("/By").map(|(_, who)| who.to_owned());
+        if let Some(who) = who {
+            head.extensions.insert(Speaker::of(who));
+        }
+        Ok(())
+    }
+}
+
+/// Answers with who makes the call.
+struct Who;
+
+impl DirectService for Who {
+    fn name(&self) -> &'static str {
+        "a.Who"
+    }
+
+    fn call(&self, request: DirectRequest, context: CallContext) -> DirectAnswer {
+        assert!(request.extensions().is_empty(), "it is not for services");
+        DirectAnswer::Own(Box::pin(async move {
+            drop(context);
+            // Others go on meanwhile.
+            tokio::task::yield_now().await;
+            let who = Speaker::present::<String>();
+            Status::aborted(who.map_or_else(|| "nobody".to_owned(), |who| (*who).clone())).into_http()
+        }))
+    }
+}
+
+#[tokio::test]
+async fn a_call_is_made_by_whom_its_guard_says_whoever_makes_others_of_its_connection() {
+    let direct = vec![Direct::of(Who)];
+    let services = Followed::new(Routes::default(), direct, Manners::default(), &Stopping::never());
+    let services = services.guarding(Guarding::by(Naming));
+    let calls = ConnectionCalls::default();
+    let call = |path: &'static str| call_of(&services, path, None, calls.clone());
+    let (ann, bob, nobody) = tokio::join!(call("/a.Who/ByAnn"), call("/a.Who/ByBob"), call("/a.Who/Ask"));
+    assert_eq!((ann.message(), bob.message(), nobody.message()), ("Ann", "Bob", "nobody"));
+    let (known, direct) = services.find("/a.Who/ByAnn");
+    let request = Request::builder().uri("/a.Who/ByAnn").body(RequestBody::Other(Body::empty()));
+    let op = services.begin_op(request.expect("a request"), known, direct, calls.clone()).await;
+    let told = Status::from_header_map(op.expect("there is no error").headers()).expect("its status");
+    assert_eq!(told.message(), "Ann");
+    assert!(Speaker::present::<String>().is_none(), "and only the service knows it");
+}
