@@ -44,9 +44,13 @@ impl Command {
 }
 
 impl Command {
-    /// What asks for nearly as much at any level, if that is another command.
+    /// What asks for nearly as much at any level, if that is another command; of one that says who proposed it the command itself,
+    /// which asks for as much.
     #[must_use]
     pub fn earlier(&self) -> Option<Self> {
+        if let Self::By(by) = self {
+            return Some(by.command.clone());
+        }
         Some(self.clone().for_level(|| FIRST)).filter(|earlier| earlier != self)
     }
 }
@@ -117,6 +121,11 @@ mod tests {
         assert_eq!(by.clone().for_level(|| FeatureLevel(11)), by);
         assert_eq!(by.clone().for_level(|| FeatureLevel(10)), delete);
         assert_eq!((by.earlier(), delete.earlier()), (Some(delete.clone()), None));
+        // What a level between both has is not given up with who proposed it.
+        let (task, incarnation) = (TaskId(0), Incarnation(7));
+        let end = Command::Task(task::Command::End { scope, task, incarnation });
+        let by = end.clone().by(crate::identity::Identity::Agent("train".into()));
+        assert_eq!(by.earlier(), Some(end));
     }
 
     #[test]
