@@ -1,10 +1,9 @@
 //! Who proposed a command, and what only the state can judge of that.
 //!
 //! A port that asks who calls says with a command whom its caller has proved to be, by a certificate or a token:
-//! [`crate::Command::By`]. Where it
-//! does not, or the feature level has no room for it, a command is whoever's it was before. Effects are authorised here and
-//! not requests: which session, which life of a task and which node a command is about the state alone knows, and it
-//! refuses alike on every replica. What a role may call at all is decided before anything is proposed.
+//! [`crate::Command::By`]. Where it does not, or the feature level has no room for it, a command is whoever's it was before.
+//! Effects are authorised here and not requests: which session, which life of a task and which node a command is about the
+//! state alone knows, and it refuses alike on every replica. What a role may call at all is decided before anything is proposed.
 //!
 //! | module | what |
 //! |---|---|
