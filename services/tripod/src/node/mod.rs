@@ -169,10 +169,8 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
         .guarded(CallGuard::of_client_port(&authority.client, &gateway, &bearers));
     tasks.serve(listeners, &gateway, &front_ends, &resources, (config.tls.as_ref(), &authority, &bearers));
     let client_tls = config.tls.as_ref().and_then(|tls| tls.client.clone());
-    if let Some(NodeTls { tls, peer, .. }) = config.tls {
-        if peer.is_some() {
-            tasks.background.spawn(naming::run(gateway.clone(), config.node, tls.clone()));
-        }
+    keep_protected(&mut tasks, &gateway, &config);
+    if let Some(NodeTls { tls, .. }) = config.tls {
         tracing::info!(identity = %tls.identity(), serial = tls.serial(), not_after = tls.not_after(), "TLS");
     }
     for (_name, background) in front_ends.background() {
@@ -181,7 +179,6 @@ pub(crate) async fn run(config: Config, mut stop: Stop) -> Result<(), Failure> {
     if let Some(plan) = config.backups {
         tasks.background.spawn(backups::run(plan, handle.clone(), backups, gateway.last_backup().clone()));
     }
-    tasks.background.spawn(floor::keep(gateway.clone(), config.data.clone(), config.protection));
     tasks.background.spawn(bootstrap::run(gateway.clone(), config.data, auditor.clone()));
     tasks.background.spawn(announce::run(gateway.clone(), config.node, addresses.clone()));
     tasks.background.spawn(default_job::keep(gateway.clone(), handle.leadership(), config.default_job));
@@ -233,6 +230,14 @@ fn check(config: &Config) -> Result<(), Failure> {
     default_job::check(&config.default_job)?;
     keep_private(&config.data);
     floor::check(&config.data, config.protection, config.below_floor)
+}
+
+/// Tells the cluster by which certificate this node is known, and hears from it how nodes are to be protected.
+fn keep_protected(tasks: &mut Tasks, gateway: &Gateway, config: &Config) {
+    if let Some(NodeTls { tls, peer: Some(_), .. }) = &config.tls {
+        tasks.background.spawn(naming::run(gateway.clone(), config.node, tls.clone()));
+    }
+    tasks.background.spawn(floor::keep(gateway.clone(), config.data.clone(), config.protection));
 }
 
 /// Where each job has its ports: one for all protocols over gRPC, and one for each that frames its bytes itself.
