@@ -148,7 +148,10 @@ impl State {
                     self.floor = Floor::default();
                     self.sessions.forget_openers();
                 }
-                self.sessions.forget_replies(|reply| read_from(reply) > *to);
+                // By the level that was: builds of an earlier one apply the same entry.
+                if Rule::ReadableReplies.holds_at(level) {
+                    self.sessions.forget_replies(|reply| read_from(reply) > *to);
+                }
                 if *to < Kind::MEMBER_BIND.needs && !self.names.is_empty() {
                     // Nodes say theirs again when the level is raised.
                     self.names = OrdMap::new();

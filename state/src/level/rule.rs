@@ -23,6 +23,8 @@ pub enum Rule {
     Returns,
     /// It is told what happens to jobs: see [`crate::events`].
     Events,
+    /// A level that is lowered leaves no reply in sessions that builds of the lower one could not read. Before, it did.
+    ReadableReplies,
 }
 
 impl Rule {
@@ -34,6 +36,7 @@ impl Rule {
         Self::OwnedSessions,
         Self::Returns,
         Self::Events,
+        Self::ReadableReplies,
     ];
 
     /// The first level at which it holds.
@@ -43,7 +46,7 @@ impl Rule {
             Self::LastExports | Self::RoomBesideWaiting | Self::BoundedNests => FeatureLevel(4),
             Self::OwnedSessions => FeatureLevel(5),
             Self::Returns => FeatureLevel(7),
-            Self::Events => FeatureLevel(11),
+            Self::Events | Self::ReadableReplies => FeatureLevel(11),
         }
     }
 

@@ -419,29 +419,53 @@ fn a_job_that_is_deleted_takes_its_sessions_with_it() {
     assert!(matches!(machine.mars(create_session("t")), Err(Fault::JobUnknown { .. })));
 }
 
+fn raise(to: FeatureLevel) -> Command {
+    Command::Level(level::Command::Raise { to, heard: Vec::new() })
+}
+
+fn delete_unknown() -> Command {
+    ask(Request::DeleteSession { session: "s".to_owned(), if_exist: false })
+}
+
+impl Machine {
+    /// At that level, where a session of calls remembers a refusal by the sessions of Mars, of which none is there, so that none
+    /// keeps the level up.
+    fn with_remembered_refusal(at: FeatureLevel) -> (Self, Option<Stamp>) {
+        let mut machine = Self::default();
+        machine.create("w", 1).expect("the name is free");
+        machine.apply(raise(at)).expect("nobody has an id");
+        let session = SessionId::of_client(9);
+        let open = session::Command::OpenFor { id: session, owner: Owner::Client(None) };
+        machine.apply(Command::Session(open)).expect("there is room");
+        let stamp = Some(Stamp { session, sequence: Sequence(1), acknowledged_below: Sequence(1) });
+        let refused = machine.apply_stamped(stamp, delete_unknown());
+        assert!(matches!(refused, Err(Fault::Mars(mars::Refusal::SessionUnknown { .. }))), "{refused:?}");
+        assert!(machine.remembers_refusal());
+        (machine, stamp)
+    }
+
+    fn remembers_refusal(&self) -> bool {
+        self.state.records().any(|record| format!("{record:?}").contains("SessionUnknown"))
+    }
+}
+
 #[test]
 fn below_its_level_no_session_of_calls_remembers_what_was_refused_of_graphs() {
-    let mut machine = Machine::default();
-    machine.create("w", 1).expect("the name is free");
-    let to_newest = || Command::Level(level::Command::Raise { to: level::NEWEST, heard: Vec::new() });
-    machine.apply(to_newest()).expect("nobody has an id");
-    let session = SessionId::of_client(9);
-    let open = session::Command::OpenFor { id: session, owner: Owner::Client(None) };
-    machine.apply(Command::Session(open)).expect("there is room");
-    let stamp = Some(Stamp { session, sequence: Sequence(1), acknowledged_below: Sequence(1) });
-    let delete = || ask(Request::DeleteSession { session: "s".to_owned(), if_exist: false });
-    let refused = machine.apply_stamped(stamp, delete());
-    assert!(matches!(refused, Err(Fault::Mars(mars::Refusal::SessionUnknown { .. }))), "{refused:?}");
-    let remembered = |machine: &Machine, what: &str| {
-        machine.state.records().any(|record| format!("{record:?}").contains(what))
-    };
-    assert!(remembered(&machine, "SessionUnknown"));
-    // No session of Mars is there, which would keep the level up.
+    let (mut machine, stamp) = Machine::with_remembered_refusal(level::NEWEST);
     let pin = level::Command::Pin { level: FeatureLevel(9), by: String::new() };
     machine.apply(Command::Level(pin)).expect("nothing needs more");
-    assert!(!remembered(&machine, "SessionUnknown"), "a build of that level could not read it");
+    assert!(!machine.remembers_refusal(), "a build of that level could not read it");
     let read = State::from_records(machine.state.records()).expect("its own records");
     assert_eq!(read, machine.state);
-    machine.apply(to_newest()).expect("nobody has an id");
-    assert_eq!(machine.apply_stamped(stamp, delete()), Err(Fault::ReplyForgotten));
+    machine.apply(raise(level::NEWEST)).expect("nobody has an id");
+    assert_eq!(machine.apply_stamped(stamp, delete_unknown()), Err(Fault::ReplyForgotten));
+}
+
+/// Builds of level 10 apply that pin, too, and know nothing of forgetting.
+#[test]
+fn a_level_that_is_lowered_from_level_10_leaves_replies_as_builds_of_that_level_do() {
+    let (mut machine, _) = Machine::with_remembered_refusal(FeatureLevel(10));
+    let pin = level::Command::Pin { level: FeatureLevel(9), by: String::new() };
+    machine.apply(Command::Level(pin)).expect("nothing needs more");
+    assert!(machine.remembers_refusal());
 }
