@@ -43,9 +43,7 @@ impl State {
         effects.push(Effect::MemberChanged);
         Ok(Answer::Done)
     }
-}
 
-impl State {
     /// Ids that were removed never come back, and their names are free.
     pub(super) fn unbind_removed(&mut self) {
         let removed = self.names.keys().copied().filter(|node| self.registry.is_removed(*node));
