@@ -99,7 +99,7 @@ impl Presented {
     /// and its root is still one. So it is where nothing was proved. Costs a comparison, unless files were replaced.
     #[must_use]
     pub fn still_holds(&self) -> bool {
-        let Shared { proved, server, held_at } = &*self.0;
+        let Shared { proved, server, held_at, .. } = &*self.0;
         let (Some(proved), Some(server)) = (proved.get(), server) else { return true };
         if chain::now().as_secs() > proved.not_after {
             return false;
