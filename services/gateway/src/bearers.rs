@@ -202,7 +202,7 @@ impl Bearers {
                 Ok(Ok(_)) => {
                     tracing::warn!(code = %format_args!("T{code}"), %token, "a token was shown in plain text: it is revoked");
                 }
-                Ok(Err(fault)) => tracing::debug!(%fault, "a token that was shown in plain text is gone"),
+                Ok(Err(fault)) => tracing::debug!(?fault, "a token that was shown in plain text is gone"),
                 Err(outage) => {
                     tracing::warn!(code = %format_args!("T{code}"), %token, %outage, "a token was shown in plain text, and is not revoked yet");
                 }
