@@ -43,10 +43,13 @@ macro_rules! direct {
                 context.put(request.extensions_mut());
                 let service = Arc::clone(&self.service);
                 match request.uri().path() {
-                    $($path => DirectAnswer::Own(Box::pin(async move {
-                        let own = |request| service.$own(request);
-                        unary::call(request, own, |request| $server(Arc::clone(&service)).call(request)).await
-                    })),)+
+                    $($path => {
+                        let reading = unary::reading(request);
+                        DirectAnswer::Own(Box::pin(async move {
+                            let own = |request| service.$own(request);
+                            unary::call(reading, own, |request| $server(Arc::clone(&service)).call(request)).await
+                        }))
+                    })+
                     _ => DirectAnswer::Generated($server(service).call(request)),
                 }
             }
