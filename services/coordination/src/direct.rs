@@ -90,9 +90,16 @@ direct!(DirectL, l::Service, of_l::SERVICE_NAME, server_l, {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
     use tonic::Request;
+    use tonic::metadata::MetadataValue;
     use tripod_gateway::{Gateway, JobBinding};
+    use tripod_proto::metadata;
     use tripod_proto::xla::coordination as pb;
+    use tripod_state::ids::ServiceIncarnation;
+    use tripod_state::{Command, job};
 
     use super::*;
     use crate::dialect::Dialect;
@@ -130,7 +137,30 @@ mod tests {
             size_of_val(&service.arrive(Request::new(pb::BarrierRequest::default()))),
             size_of_val(&service.leave(Request::new(pb::ShutdownTaskRequest::default()))),
             size_of_val(&service.poll(Request::new(pb::PollForErrorRequest::default()))),
+            size_of_val(&service.get(Request::new(pb::GetKeyValueRequest::default()))),
         ];
         assert!(bytes.iter().all(|bytes| *bytes <= WAITING_BYTES_MAX), "{bytes:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_poll_through_an_agent_keeps_nothing_of_its_request_while_it_waits() {
+        let (gateway, _backend) = Gateway::in_memory();
+        let (name, spec) = ("default".to_owned(), job::Spec::of_tasks(1));
+        let create = job::Command::Create { name: name.clone(), spec, service: ServiceIncarnation(7) };
+        gateway.submit(Command::Job(create)).await.expect("no outage").expect("not refused");
+        let service = n::Service::new(Front::new(gateway, JobBinding::Named(name), Dialect::N));
+        let register = pb::RegisterTaskRequest { incarnation: 1, ..Default::default() };
+        service.register(Request::new(register)).await.expect("it is the only task");
+
+        let held = Arc::new(());
+        let life = pb::Incarnations { service_incarnation: 7, ..Default::default() };
+        let poll = pb::PollForErrorRequest { incarnations: Some(life), ..Default::default() };
+        let mut request = Request::new(poll);
+        request.metadata_mut().insert(metadata::LASTING, MetadataValue::from_static("1"));
+        request.extensions_mut().insert(Arc::clone(&held));
+        let mut polling = Box::pin(service.poll(request));
+        let told = timeout(Duration::from_millis(1), &mut polling).await;
+        assert!(told.is_err(), "there is no error: {told:?}");
+        assert_eq!(Arc::strong_count(&held), 1);
     }
 }
