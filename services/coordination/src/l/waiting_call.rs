@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 use tripod_gateway::{Consistency, Gateway, Outage};
 use tripod_port::CallerConnection;
 use tripod_state::ids::TaskId;
-use tripod_state::{Answer, Command, Fault, Reply, Scope, runtime};
+use tripod_state::{Answer, Command, Fault, Reply, Scope, State, runtime};
 
 use crate::caller::Caller;
 use crate::own_task;
@@ -74,16 +74,18 @@ impl WaitingCall {
     async fn run(self, caller: Caller, gateway: &Gateway) -> Result<Reply, Outage> {
         let patience = Duration::from_millis(u64::try_from(self.patience_ms).unwrap_or(0));
         let deadline = Instant::now() + patience;
+        // Boxed, as is what comes last: whoever asks the cluster takes several times as much as who waits.
         let begun = match self.begin {
-            Begin::Command(command) => caller.submit(gateway, Command::Runtime(command)).await?,
+            Begin::Command(command) => Box::pin(caller.submit(gateway, Command::Runtime(command))).await?,
             Begin::Key(scope, key) => {
-                gateway.read(Consistency::Linearizable, |state| state.runtime_value(scope, &key)).await?
+                let look = |state: &State| state.runtime_value(scope, &key);
+                Box::pin(gateway.read(Consistency::Linearizable, look)).await?
             }
         };
         let Ok(Answer::Waiting(ticket)) = begun else { return Ok(begun) };
         match (timeout_at(deadline, gateway.wait_as(ticket, self.task)).await, self.over) {
             (Ok(outcome), _) => outcome,
-            (Err(_), Over::Command(command)) => gateway.submit(Command::Runtime(command)).await,
+            (Err(_), Over::Command(command)) => Box::pin(gateway.submit(Command::Runtime(command))).await,
             (Err(_), Over::Fault(fault)) => Ok(Err(fault)),
         }
     }

@@ -77,7 +77,8 @@ impl Gateway {
     /// # Errors
     /// [`Outage`].
     pub async fn wait_as(&self, ticket: Ticket, asker: Option<TaskId>) -> Result<Reply, Outage> {
-        self.barrier().await?;
+        // Boxed, as a command's submitting: who asks the leader takes more than who waits.
+        Box::pin(self.barrier()).await?;
         self.resolve(&ticket, asker).await
     }
 
@@ -124,7 +125,8 @@ impl Gateway {
 
 #[cfg(test)]
 mod tests {
-    use tripod_state::session;
+    use tripod_state::ids::JobId;
+    use tripod_state::{Scope, session};
 
     use super::*;
 
@@ -137,5 +139,8 @@ mod tests {
         let call = gateway.call(Command::Session(session::Command::Open));
         let bytes = size_of_val(&call);
         assert!(bytes <= CALL_BYTES_MAX, "a call takes {bytes} bytes");
+        let scope = Scope { job: JobId(1), service: None };
+        let bytes = size_of_val(&gateway.wait(Ticket::Key { scope, asked: "key".to_owned() }));
+        assert!(bytes <= CALL_BYTES_MAX, "a wait takes {bytes} bytes");
     }
 }
