@@ -100,9 +100,11 @@ impl Bearers {
     }
 
     fn look(&self) {
+        // Before the tokens are looked at: a call may rely on one that was made since, which would be missing there.
+        let mut relied_on = self.0.relied_on.lock();
         let (tokens, log_now) = self.0.gateway.tokens_here();
         let now = TimeMs(log_now.0.max(clock::wall().0));
-        self.0.relied_on.lock().retain(|token, over| {
+        relied_on.retain(|token, over| {
             let holds = tokens.get(*token).is_some_and(|known| known.holds_at(now));
             if !holds {
                 over.send_replace(true);
