@@ -19,7 +19,7 @@ use tripod_proto::code::Code;
 use tripod_state::ids::{TimeMs, TokenId};
 use tripod_state::token::{Command as Token, Tokens};
 use tripod_state::{Command, Topic};
-use tripod_token::{Maker, REFUSED, Refused, Remembered, View, verify, whose, why};
+use tripod_token::{Maker, REFUSED, Refused, Remembered, TokenText, View, verify, whose, why};
 
 use crate::clock;
 use crate::gateway::Gateway;
@@ -157,12 +157,16 @@ impl Bearers {
         Ok(bearer)
     }
 
-    /// Judges the token of a request of HTTP, if it shows one.
+    /// Judges the token of a request of HTTP, if it shows one. Scrapers, and proxies in front of a page, show those of others, which
+    /// are passed over: a path is shown to everybody or to nobody.
     ///
     /// # Errors
     /// With what whoever asks is told, whatever is wrong with it.
     pub fn check(&self, headers: &HeaderMap, is_private: bool, from: IpAddr) -> Result<(), &'static str> {
         let Some(text) = shown(headers) else { return Ok(()) };
+        if !text.is_empty() && !TokenText::is_meant(text) {
+            return Ok(());
+        }
         let view = self.view();
         let now = clock::wall().0;
         let judged = self.check_way(text, is_private, &view).and_then(|()| {
