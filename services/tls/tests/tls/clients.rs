@@ -140,9 +140,11 @@ async fn s26_who_is_revoked_or_whose_time_is_over_is_believed_no_longer_on_a_con
     let holds = || {
         [&accepted, &other, &soon_over].map(|accepted| {
             let presented = accepted.presented();
-            let holds = presented.still_holds();
-            assert!(presented.proved().is_some() && presented.believed().is_some() == holds);
-            holds
+            assert!(presented.proved().is_some());
+            // Its time may be over in between.
+            let (believed, holds) = (presented.believed().is_some(), presented.still_holds());
+            assert!(believed || !holds);
+            believed
         })
     };
     assert_eq!(holds(), [true, true, true]);
