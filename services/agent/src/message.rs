@@ -313,6 +313,11 @@ impl Reply {
     }
 
     /// A status field, which is in the trailers, or in the headers of a reply without message.
+    /// Whether the node does not believe who calls.
+    pub(crate) fn is_unauthenticated(&self) -> bool {
+        self.field("grpc-status").is_some_and(|code| code == "16")
+    }
+
     fn field(&self, name: &str) -> Option<&HeaderValue> {
         self.trailers.as_ref().and_then(|trailers| trailers.get(name)).or_else(|| self.headers.get(name))
     }
