@@ -295,9 +295,10 @@ impl Gateway {
         self.pulse.tell(Beat { scope, task, incarnation, sign: Sign::Present { connection } }).await
     }
 
-    /// Tells the leader that the client has closed that connection.
-    pub async fn gone(&self, scope: Scope, task: TaskId, incarnation: Incarnation, connection: u64) {
-        self.pulse.tell(Beat { scope, task, incarnation, sign: Sign::Gone { connection } }).await;
+    /// Tells the leader that the client has closed that connection. Gives whether no leader heard it, so that it is to be
+    /// told again.
+    pub async fn gone(&self, scope: Scope, task: TaskId, incarnation: Incarnation, connection: u64) -> bool {
+        self.pulse.tell(Beat { scope, task, incarnation, sign: Sign::Gone { connection } }).await
     }
 
     /// Gives a life of a task up whose process is known to be no more, by the rules of one that was silent for too long.

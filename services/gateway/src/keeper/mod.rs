@@ -218,6 +218,12 @@ impl Memory {
     /// given up, if the caller should wait for that.
     fn hear(&mut self, beats: &[Beat], judged: &mut [Judged]) -> Vec<Option<DurationMs>> {
         if self.led.is_none() {
+            for (beat, judged) in beats.iter().zip(judged) {
+                // It has no timer yet that this would shorten: it is to be told again.
+                if matches!(beat.sign, Sign::Gone { .. }) {
+                    judged.service = None;
+                }
+            }
             return vec![None; beats.len()];
         }
         let now = self.awake.now();
