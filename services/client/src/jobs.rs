@@ -126,8 +126,30 @@ impl Jobs {
         incarnation: u64,
         host: &str,
     ) -> Result<(), Error> {
-        let (name, host) = (name.to_owned(), host.to_owned());
-        let request = wire::NoteHostRequest { name, task_id, incarnation, host };
+        let origin = wire::TaskOrigin { host: host.to_owned(), ..Default::default() };
+        self.note_origin(name, task_id, incarnation, &origin).await
+    }
+
+    /// [`Self::note_host`] with what else whoever started the process knows: host, `pid` and `launcher` of `origin` are told,
+    /// the last two from feature level 11 on.
+    ///
+    /// # Errors
+    /// As [`Self::note_host`].
+    pub async fn note_origin(
+        &self,
+        name: &str,
+        task_id: i32,
+        incarnation: u64,
+        origin: &wire::TaskOrigin,
+    ) -> Result<(), Error> {
+        let request = wire::NoteHostRequest {
+            name: name.to_owned(),
+            task_id,
+            incarnation,
+            host: origin.host.clone(),
+            pid: origin.pid,
+            launcher: origin.launcher.clone(),
+        };
         let note = |way: Way| {
             let request = request.clone();
             async move { JobsClient::new(way).note_host(request).await }

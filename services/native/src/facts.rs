@@ -102,7 +102,8 @@ fn of_task(state: &State, job: JobId, info: &task::Info, ages: &HeartbeatAges) -
             Some(Standing::Failed) => sight::Standing::Failed,
         },
         incarnation: incarnation.0,
-        host: state.process(job, id, incarnation).map_or_else(String::new, |process| process.host.to_owned()),
+        host: state.host(job, id, incarnation).to_owned(),
+        origin: origin(state, job, info),
         silence_limit_ms: state
             .silence(job, id, incarnation, None)
             .map_or(0, |silence| silence.tolerated_ms.0),
@@ -110,6 +111,12 @@ fn of_task(state: &State, job: JobId, info: &task::Info, ages: &HeartbeatAges) -
         end,
         error: info.error.as_ref().map(error),
     }
+}
+
+fn origin(state: &State, job: JobId, info: &task::Info) -> sight::Origin {
+    let origin = state.origin(job, info.task, info.incarnation).cloned().unwrap_or_default();
+    let task::Origin { host: _, pid, client, agent, launcher } = origin;
+    sight::Origin { pid, client, agent, launcher }
 }
 
 fn error(fault: &Fault) -> sight::TaskError {

@@ -109,6 +109,8 @@ pub struct Task {
     pub incarnation: u64,
     /// Where its process runs; empty: nobody has said it.
     pub host: String,
+    /// What else is known of where its process comes from.
+    pub origin: Origin,
     /// How long it may be silent: longer than the job's timeout if its program sends heartbeats more rarely.
     pub silence_limit_ms: u64,
     /// How long ago the leader heard it; `None`: it does not say, or has not since it leads.
@@ -117,6 +119,18 @@ pub struct Task {
     pub end: Option<End>,
     /// What it is in error of.
     pub error: Option<TaskError>,
+}
+
+/// Where the process of a task comes from, besides its host: what is empty or 0, nobody has said.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Origin {
+    pub pid: u32,
+    /// What the client calls itself.
+    pub client: String,
+    /// The build of the agent by which it came.
+    pub agent: String,
+    /// Who started it, and as which of its own.
+    pub launcher: String,
 }
 
 /// The error of a task.
@@ -285,6 +299,11 @@ impl Facts {
         self.tasks.get(usize::try_from(task).ok()?)
     }
 
+    /// Where the process of a task is, as far as that is known.
+    pub(crate) fn process(&self, task: i32) -> Option<String> {
+        self.task(task)?.process()
+    }
+
     pub(crate) fn open(&self, task: i32) -> &[Call] {
         self.calls.get(&task).map_or(&[], |calls| &calls.open)
     }
@@ -313,6 +332,18 @@ impl Facts {
             _ => None,
         });
         waited.max().unwrap_or(0)
+    }
+}
+
+impl Task {
+    /// Where its process is, as far as that is known: `host a3-7 pid 4711`.
+    fn process(&self) -> Option<String> {
+        let host = (!self.host.is_empty()).then(|| format!("host {}", plain(&self.host)));
+        let pid = (self.origin.pid != 0).then(|| format!("pid {}", self.origin.pid));
+        match (host, pid) {
+            (Some(host), Some(pid)) => Some(format!("{host} {pid}")),
+            (host, pid) => host.or(pid),
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use tokio::time::{Instant, timeout_at};
 use tripod_gateway::{Consistency, Gateway, Outage};
 use tripod_port::CallerConnection;
 use tripod_state::ids::TaskId;
+use tripod_state::task::Origin;
 use tripod_state::{Answer, Command, Fault, Reply, Scope, runtime};
 
 use crate::caller::Caller;
@@ -41,6 +42,15 @@ pub(super) enum Over {
 }
 
 impl WaitingCall {
+    /// The same, with where it comes from if it connects.
+    pub(super) fn with_origin(self, origin: Origin) -> Self {
+        let begin = match self.begin {
+            Begin::Command(command) => Begin::Command(command.with_origin(origin)),
+            Begin::Key(scope, key) => Begin::Key(scope, key),
+        };
+        Self { begin, ..self }
+    }
+
     /// The task of which it speaks, as its sender.
     pub(super) fn sender(&self) -> Option<TaskId> {
         match &self.begin {

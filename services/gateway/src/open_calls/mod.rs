@@ -181,7 +181,10 @@ pub(crate) fn meeting(command: &Command) -> Option<Ticket> {
             let (job, counter, task) = (scope.job, *counter, *task);
             Some(Ticket::Barrier { job, barrier, counter, task, call: CallId(0) })
         }
-        Command::Task(task::Command::Register { scope, task, incarnation, .. }) => {
+        Command::Task(
+            task::Command::Register { scope, task, incarnation, .. }
+            | task::Command::RegisterFrom { scope, task, incarnation, .. },
+        ) => {
             Some(Ticket::Register { job: scope.job, task: *task, incarnation: *incarnation, call: CallId(0) })
         }
         _ => None,

@@ -51,10 +51,9 @@ fn line(facts: &Facts, number: i32) -> (String, String) {
     let task = facts.task(number);
     let beat = task.and_then(|task| task.beat_age_ms).unwrap_or(0);
     let limit = task.map_or(0, |task| task.silence_limit_ms);
-    let host = task.map(|task| task.host.as_str()).filter(|host| !host.is_empty());
-    let host = host.map_or_else(String::new, |host| format!("host {}  ", plain(host)));
+    let process = facts.process(number).map_or_else(String::new, |process| format!("{process}  "));
     let left = limit.saturating_sub(beat);
-    (number.to_string(), format!("{host}heartbeat {} ago, given up in {}", age(beat), age(left)))
+    (number.to_string(), format!("{process}heartbeat {} ago, given up in {}", age(beat), age(left)))
 }
 
 fn host_silent(facts: &Facts, host: &str, numbers: Vec<i32>) -> Finding {

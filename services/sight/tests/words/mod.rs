@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! job NAME tasks N timeout MS
-//! task RANGE STANDING [host H] [life N] [beat MS] [limit MS] [how TEXT_WITH_LINES] [at AGO] [oom] [line TEXT_WITH_LINES]
+//! task RANGE STANDING [host H] [pid N] [client WORD] [agent WORD] [launcher WORD] [life N] [beat MS] [limit MS] [how TEXT_WITH_LINES] [at AGO] [oom] [line TEXT_WITH_LINES]
 //!      [by-itself|for-others TEXT_WITH_LINES]
 //! place KIND NAME opened AGO timeout MS arrived RANGES missing RANGES
 //! call TASKS KIND SUBJECT since AGO [passed|refused|hung-up AGO]
@@ -14,8 +14,8 @@
 //! ```
 
 use tripod_sight::{
-    Call, CallKind, End, Facts, Key, Memory, Node, NodeWord, Outcome, Place, PlaceKind, Said, Standing, Task,
-    TaskError,
+    Call, CallKind, End, Facts, Key, Memory, Node, NodeWord, Origin, Outcome, Place, PlaceKind, Said,
+    Standing, Task, TaskError,
 };
 
 /// 2023-11-15, 03:16:19 UTC.
@@ -103,6 +103,13 @@ fn of_task(task: &mut Task, number: u64, standing: &str, rest: &Words<'_>) {
         *Standing::ALL.iter().find(|known| known.word() == standing).unwrap_or_else(|| panic!("{standing}"));
     task.incarnation = rest.number("life").unwrap_or(number + 100);
     task.host = rest.after("host").unwrap_or_default().to_owned();
+    let text = |word: &str| rest.after(word).unwrap_or_default().to_owned();
+    task.origin = Origin {
+        pid: rest.number("pid").map_or(0, |pid| u32::try_from(pid).expect("a number of a process")),
+        client: text("client"),
+        agent: text("agent"),
+        launcher: text("launcher"),
+    };
     task.beat_age_ms = rest.number("beat");
     task.silence_limit_ms = rest.number("limit").unwrap_or(task.silence_limit_ms);
     task.end = rest.after("how").map(|how| End {
