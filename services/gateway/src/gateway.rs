@@ -23,6 +23,7 @@ use crate::calls::Calls;
 use crate::contact;
 use crate::fairness::{self, TurnCounts, Turns};
 use crate::forks::Forks;
+use crate::held_processes::HeldProcesses;
 use crate::hub::{Hub, Watch};
 use crate::job_names::JobNames;
 use crate::keeper::{Keeper, WhyLost};
@@ -63,6 +64,7 @@ pub struct Gateway {
     hub: Arc<Hub>,
     calls: Arc<Calls>,
     pub(crate) open_calls: Arc<OpenCalls>,
+    pub(crate) held: Arc<HeldProcesses>,
     submitter: Arc<Submitter>,
     pulse: Arc<Pulse>,
     peers: Arc<Peers>,
@@ -98,7 +100,8 @@ impl Gateway {
         let Parts { hub, keeper, clock, options, open_calls } = parts;
         let calls = Calls::new(options.waiting_max);
         keeper.start(&backend);
-        sight::answer(&keeper.peers(), &backend, &admin, (&calls, &open_calls));
+        let held = Arc::default();
+        sight::answer(&keeper, &backend, &admin, (&calls, &open_calls, &held));
         let peers = keeper.peers();
         let node = admin.status().node;
         let submitter = Submitter::new(node, Arc::clone(&backend), Arc::clone(&calls), options.hold);
@@ -120,6 +123,7 @@ impl Gateway {
             hub,
             calls,
             open_calls,
+            held,
             submitter,
             pulse,
             peers,

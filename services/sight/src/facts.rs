@@ -115,10 +115,31 @@ pub struct Task {
     pub silence_limit_ms: u64,
     /// How long ago the leader heard it; `None`: it does not say, or has not since it leads.
     pub beat_age_ms: Option<u64>,
+    /// Its process does not run, as whoever started it says now.
+    pub held: Option<Held>,
     /// As whoever started it saw.
     pub end: Option<End>,
     /// What it is in error of.
     pub error: Option<TaskError>,
+}
+
+/// Why a process does not run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HeldState {
+    /// Somebody has stopped it.
+    Stopped,
+    /// It waits in the kernel, for a disk as a rule.
+    Disk,
+}
+
+/// A process that does not run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    pub state: HeldState,
+    /// The kernel's function in which it waits; empty: not known.
+    pub waits_in: String,
+    /// For how long, at least.
+    pub since_ago_ms: u64,
 }
 
 /// Where the process of a task comes from, besides its host: what is empty or 0, nobody has said.
@@ -270,6 +291,8 @@ pub struct NodeWord {
     pub held_calls: u64,
     pub flush_p99_us: Option<u64>,
     pub flush_under_way_ms: Option<u64>,
+    /// The last time that its process did not run: how long, and how long ago that ended.
+    pub pause: Option<(u64, u64)>,
     /// On the leader: how long ago each other member answered last.
     pub heard: BTreeMap<u64, u64>,
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::facts::{Call, CallKind, Facts, Origin, Outcome, Said};
+use crate::facts::{Call, CallKind, Facts, HeldState, Origin, Outcome, Said};
 use crate::finding::{Diagnosis, Finding};
 
 /// Tasks that are told one by one; all are in `findings[].tasks`.
@@ -78,6 +78,10 @@ fn task_json(facts: &Facts, task: i32) -> Value {
         })),
         "incarnation": found.map(|found| found.incarnation.to_string()),
         "beat_age_ms": found.and_then(|found| found.beat_age_ms),
+        "held": found.and_then(|found| found.held.as_ref()).map(|held| json!({
+            "state": match held.state { HeldState::Stopped => "stopped", HeldState::Disk => "disk" },
+            "waits_in": said(&held.waits_in), "since_ms": facts.now_ms.saturating_sub(held.since_ago_ms),
+        })),
         "call": facts.open(task).first().map(|call| call_json(facts, call)),
         "last_call": facts.last(task).first().map(|call| call_json(facts, call)),
         "end": found.and_then(|found| found.end.as_ref()).map(|end| json!({

@@ -66,6 +66,8 @@ struct Memory {
     /// The leader that this node names, its term, and since when; on every node.
     named: Option<((NodeId, Term), Instant)>,
     awake: Awake,
+    /// The last pause of this process, and when it ended.
+    paused: Option<(Duration, Instant)>,
     tasks: TaskTimers,
     barriers: BarrierTimers,
     meetings: Meetings,
@@ -81,6 +83,7 @@ impl Keeper {
             led: None,
             named: None,
             awake: Awake::default(),
+            paused: None,
             tasks: TaskTimers::default(),
             barriers: BarrierTimers::default(),
             meetings: Meetings::default(),
@@ -96,6 +99,11 @@ impl Keeper {
             tally: KeeperTally::default(),
             memory: Mutex::new(memory),
         })
+    }
+
+    /// The last time that this process did not run, if there was one: how long, and how long ago it ended.
+    pub(crate) fn last_pause(&self) -> Option<(Duration, Duration)> {
+        self.memory.lock().paused.map(|(length, ended)| (length, ended.elapsed()))
     }
 
     pub(crate) fn peers(&self) -> Arc<Peers> {

@@ -115,7 +115,9 @@ impl Keeper {
 
     /// Notices a pause of this process.
     fn wake(&self) {
-        if let Some(pause) = self.memory.lock().awake.tick() {
+        let mut memory = self.memory.lock();
+        if let Some(pause) = memory.awake.tick() {
+            memory.paused = Some((pause, Instant::now()));
             tracing::warn!(pause_ms = millis(pause), "this process did not run; all timers are put off");
         }
     }

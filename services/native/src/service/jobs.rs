@@ -7,7 +7,7 @@ use tokio::time::timeout;
 use tonic::{Request, Response, Status};
 use tripod_audit::{Auditor, Record};
 use tripod_gate::Admitted;
-use tripod_gateway::{Consistency, Gateway};
+use tripod_gateway::{Consistency, Gateway, HeldState};
 use tripod_port::{CallContext, Short};
 use tripod_proto::tripod::v1::jobs_server::Jobs;
 use tripod_proto::tripod::v1::{
@@ -188,10 +188,19 @@ impl Jobs for Service {
         request: Request<NoteHostRequest>,
     ) -> Result<Response<NoteHostResponse>, Status> {
         admitted::about_job(request.extensions(), &request.get_ref().name)?;
-        let NoteHostRequest { name, task_id, incarnation, host, pid, launcher } = request.into_inner();
+        let NoteHostRequest { name, task_id, incarnation, host, pid, launcher, process } =
+            request.into_inner();
         let found = self.read(|state| resolve::in_state(state, &name)).await?;
         let job = found.map_err(|fault| status::of_fault(&fault))?;
         let (scope, task, incarnation) = (resolve::scope(job), TaskId(task_id), Incarnation(incarnation));
+        if let Some(process) = process {
+            let tasks = self.read_as(Consistency::Local, |state| state.tasks_of(job)).await?;
+            if u32::try_from(task_id).is_ok_and(|task| task < tasks) {
+                let held = HeldState::of_letter(&process.state).map(|state| (state, process.waits_in));
+                self.gateway.note_held((job, task, incarnation), held);
+            }
+            return Ok(Response::new(NoteHostResponse {}));
+        }
         let note = if pid == 0 && launcher.is_empty() {
             task::Command::NoteHost { scope, task, incarnation, host }
         } else {

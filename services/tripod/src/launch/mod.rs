@@ -3,6 +3,7 @@
 
 mod again;
 mod agent;
+mod held;
 mod host;
 mod job;
 mod log_tail;

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use nix::sys::signal::Signal;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
@@ -12,7 +13,7 @@ use tripod_wait::until_blocking;
 
 use crate::gang::{Member, gang};
 use crate::running::Running;
-use crate::support::{Dev, kill_by, reserve_ports};
+use crate::support::{Dev, kill_by, reserve_ports, send};
 
 /// Says where the agent is and which process it is, and goes on until a line comes.
 const WAITS: &str =
@@ -29,6 +30,7 @@ fn the_others_are_told_at_once_how_a_program_below_run_ended() {
     let runtime = Runtime::new().expect("threads");
     v6_of_a_killed_program_all_learn_the_signal_and_the_last_line(&dev, &runtime);
     a_program_that_ends_with_0_and_has_not_left_is_missed_at_once(&dev, &runtime);
+    v7_a_program_that_is_stopped_below_run_is_named(&dev, &runtime);
     of_a_killed_run_its_agent_says_that_it_is_no_more(&dev, &runtime);
     with_report_exit_off_nobody_is_told(&dev, &runtime);
     v1_v15_who_registers_is_shown_as_that_and_who_died_meanwhile_as_ended(&dev, &runtime);
@@ -112,6 +114,26 @@ fn a_program_that_ends_with_0_and_has_not_left_is_missed_at_once(dev: &Dev, runt
             format!("{TASK_2}ended with exit code 0 and has not left its job, as whoever started it saw");
         assert!(text.contains(&reason) && !text.contains("shard"), "{text}");
     }
+}
+
+fn v7_a_program_that_is_stopped_below_run_is_named(dev: &Dev, runtime: &Runtime) {
+    let (mut gang, waiting) = waiting(dev, runtime, "stopped", &[]);
+    let pid: u32 = gang[2].said[0].parse().expect("a process id");
+    until_blocking("where its process is", || {
+        (show(dev, "stopped")["task_states"][2]["origin"]["pid"] == pid).then_some(())
+    });
+    let found = || {
+        let output = dev.run(&["diagnose", "stopped", "--json", "--after=0.1", "--timeout=20"]);
+        let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        json["findings"].as_array().expect("a list").iter().find(|found| found["code"] == "T7107").cloned()
+    };
+    send(pid, Signal::SIGSTOP);
+    let frozen = until_blocking("T7107", &found);
+    assert_eq!((&frozen["tasks"], &frozen["sure"]), (&serde_json::json!([2]), &"certain".into()));
+    send(pid, Signal::SIGCONT);
+    until_blocking("nothing more of that", || found().is_none().then_some(()));
+    gang[2].running_ends_with(3);
+    assert_eq!(told(runtime, waiting).len(), 2);
 }
 
 fn of_a_killed_run_its_agent_says_that_it_is_no_more(dev: &Dev, runtime: &Runtime) {
