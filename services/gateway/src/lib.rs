@@ -83,7 +83,7 @@ pub use last_backup::LastBackup;
 pub use leader_clock::LeaderClock;
 pub use liveness::{Batches, BeatAnswer, Conversation, Deafness, Liveness, Rules, Silence};
 pub use memory::{MemoryBackend, Mishap};
-pub use open_calls::{CallKind, CallOutcome, JobCalls, ShownCall, TaskCalls};
+pub use open_calls::{CallKind, CallOutcome, JobCalls, ShownCall, TaskCalls, meeting};
 pub use opening::IdWidth;
 pub use options::Options;
 pub use outage::Outage;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::time::{Instant, timeout_at};
-use tripod_gateway::{Consistency, Gateway, Outage};
+use tripod_gateway::{Consistency, Gateway, Outage, meeting};
 use tripod_port::CallerConnection;
 use tripod_state::ids::TaskId;
 use tripod_state::task::Origin;
@@ -85,7 +85,13 @@ impl WaitingCall {
         let patience = Duration::from_millis(u64::try_from(self.patience_ms).unwrap_or(0));
         let deadline = Instant::now() + patience;
         let begun = match self.begin {
-            Begin::Command(command) => caller.submit(gateway, Command::Runtime(command)).await?,
+            Begin::Command(command) => {
+                let command = Command::Runtime(command);
+                let meeting = meeting(&command);
+                let begun = caller.submit(gateway, command).await?;
+                gateway.met_at_once(meeting, &begun, self.task);
+                begun
+            }
             Begin::Key(scope, key) => {
                 gateway.read(Consistency::Linearizable, |state| state.runtime_value(scope, &key)).await?
             }

@@ -90,10 +90,7 @@ impl Gateway {
             return Ok(reply);
         }
         let _waiting = self.calls.enter()?;
-        // A caller names itself as it likes.
-        let tasks = self.look(|state| state.tasks_of(ticket.job()));
-        let asker = asker.filter(|task| u32::try_from(task.0).is_ok_and(|task| task < tasks));
-        let entered = self.open_calls.enter(ticket, asker);
+        let entered = self.open_calls.enter(ticket, self.known(ticket, asker));
         let mut watch = self.hub.watch(ticket.topic());
         loop {
             if let Some(reply) = self.look(|state| state.resolve(ticket)) {
@@ -110,9 +107,24 @@ impl Gateway {
         }
     }
 
+    /// Remembers that a command by which the task `asker` would have waited for others was answered at once: it was the last
+    /// one. `meeting`: as [`crate::meeting`] has it.
+    pub fn met_at_once(&self, meeting: Option<Ticket>, reply: &Reply, asker: Option<TaskId>) {
+        let (Some(ticket), Ok(answer)) = (meeting, reply) else { return };
+        if !matches!(answer, Answer::Waiting(_)) {
+            self.met(&ticket, asker);
+        }
+    }
+
+    /// The asker, if the job has such a task: a caller names itself as it likes.
+    fn known(&self, ticket: &Ticket, asker: Option<TaskId>) -> Option<TaskId> {
+        let tasks = self.look(|state| state.tasks_of(ticket.job()));
+        asker.filter(|task| u32::try_from(task.0).is_ok_and(|task| task < tasks))
+    }
+
     /// Remembers a call by which a task met others, and which has not waited.
     fn met(&self, ticket: &Ticket, asker: Option<TaskId>) {
-        if let Some(entered) = self.open_calls.enter(ticket, asker) {
+        if let Some(entered) = self.open_calls.enter(ticket, self.known(ticket, asker)) {
             entered.answered(true);
         }
         // It may have been entered just after its job was deleted.
