@@ -29,6 +29,7 @@ use crate::job_names::JobNames;
 use crate::keeper::{Keeper, WhyLost};
 use crate::last_backup::LastBackup;
 use crate::memory::MemoryBackend;
+use crate::node_events;
 use crate::open_calls::OpenCalls;
 use crate::opening::IdWidth;
 use crate::options::Options;
@@ -102,6 +103,7 @@ impl Gateway {
         keeper.start(&backend);
         let held = Arc::default();
         sight::answer(&keeper, &backend, &admin, (&calls, &open_calls, &held));
+        node_events::answer(&keeper.peers(), keeper.events());
         let peers = keeper.peers();
         let node = admin.status().node;
         let submitter = Submitter::new(node, Arc::clone(&backend), Arc::clone(&calls), options.hold);
@@ -116,7 +118,15 @@ impl Gateway {
         let pulse = Arc::new(pulse);
         let names = Arc::new(JobNames::new(hub.watch(Topic::Jobs)));
         let tokens = Arc::new(KnownTokens::new(hub.watch(Topic::Tokens)));
-        let streams = StreamTally::default();
+        let (streams, counted) = (StreamTally::default(), CallTally::new());
+        let watched = node_events::Watched {
+            replica: Arc::downgrade(&backend),
+            admin: Arc::downgrade(&admin),
+            submitter: Arc::downgrade(&submitter),
+            calls: counted.clone(),
+            connections: connections.clone(),
+        };
+        node_events::watch(keeper.events(), watched);
         Self {
             backend,
             admin,
@@ -132,7 +142,7 @@ impl Gateway {
             reads,
             memory,
             streams,
-            counted: CallTally::new(),
+            counted,
             keeper,
             backups: LastBackup::default(),
             state_limits: options.state,

@@ -32,6 +32,7 @@ use crate::awake::{Awake, Moment};
 use crate::backend::{Future, Replica, look};
 use crate::clock::{Clock, percent};
 use crate::leader_clock;
+use crate::node_events::NodeEvents;
 use crate::options::Options;
 use crate::peers::{Channel, Peers};
 use crate::pulse::{Beat, Sign, Suspicion, Told, Verdict, decode_beats, encode_verdicts};
@@ -56,6 +57,8 @@ pub(crate) struct Keeper {
     /// Whether there is a `Memory::led`, for a glance without the lock.
     leading: AtomicBool,
     tally: KeeperTally,
+    /// What this node has seen itself.
+    events: Arc<NodeEvents>,
     memory: Mutex<Memory>,
 }
 
@@ -92,6 +95,7 @@ impl Keeper {
         };
         Arc::new(Self {
             backend: OnceLock::new(),
+            events: Arc::new(NodeEvents::new(Arc::clone(&clock))),
             clock,
             options,
             peers: Arc::default(),
@@ -104,6 +108,10 @@ impl Keeper {
     /// The last time that this process did not run, if there was one: how long, and how long ago it ended.
     pub(crate) fn last_pause(&self) -> Option<(Duration, Duration)> {
         self.memory.lock().paused.map(|(length, ended)| (length, ended.elapsed()))
+    }
+
+    pub(crate) fn events(&self) -> &Arc<NodeEvents> {
+        &self.events
     }
 
     pub(crate) fn peers(&self) -> Arc<Peers> {

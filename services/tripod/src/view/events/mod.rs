@@ -43,7 +43,9 @@ pub(crate) struct HeadView {
 
 impl EventsView {
     pub(crate) fn of(answer: &wire::EventsResponse) -> Self {
-        Self { head: HeadView::of(answer), events: answer.events.iter().map(EventLine::of).collect() }
+        let node = (answer.of_node != 0).then_some(answer.of_node);
+        let line = |event| EventLine::of(event).seen_by(node);
+        Self { head: HeadView::of(answer), events: answer.events.iter().map(line).collect() }
     }
 
     /// A head, and a line for each event; `by_job`: with the job of each.
