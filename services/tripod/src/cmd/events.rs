@@ -173,7 +173,7 @@ fn show(answer: &wire::EventsResponse, by_job: bool, format: Format) -> Result<(
 }
 
 /// What is shown may be old, or nothing may have been told: programs must not take it for news.
-fn verdict(head: &HeadView) -> Result<(), Failure> {
+pub(super) fn verdict(head: &HeadView) -> Result<(), Failure> {
     if head.is_untold() {
         let text = "the cluster's feature level is below 11, so it does not tell what happens; next: `tripod level show`";
         return Err(Failure::new(Code::EventsNotTold, text));
@@ -190,7 +190,7 @@ fn verdict(head: &HeadView) -> Result<(), Failure> {
     }
 }
 
-fn unknown(name: &str) -> Failure {
+pub(super) fn unknown(name: &str) -> Failure {
     let text = format!(
         "nothing is known of a job `{name}`: it is not there, and was not deleted within a week; see what is with \
          `tripod job list` and `tripod events`"

@@ -13,7 +13,7 @@ use tripod_wait::until_blocking;
 
 use crate::gang::{Member, gang};
 use crate::running::Running;
-use crate::support::{Dev, kill_by, reserve_ports, send};
+use crate::support::{Dev, kill_by, reserve_ports, send, stderr};
 
 /// Says where the agent is and which process it is, and goes on until a line comes.
 const WAITS: &str =
@@ -29,6 +29,7 @@ fn the_others_are_told_at_once_how_a_program_below_run_ended() {
     let dev = Dev::start(&ports, data.path(), &[]);
     let runtime = Runtime::new().expect("threads");
     v6_of_a_killed_program_all_learn_the_signal_and_the_last_line(&dev, &runtime);
+    v17_what_went_wrong_goes_into_a_bundle_and_is_told_after_the_job_is_gone(&dev);
     a_program_that_ends_with_0_and_has_not_left_is_missed_at_once(&dev, &runtime);
     v7_a_program_that_is_stopped_below_run_is_named(&dev, &runtime);
     of_a_killed_run_its_agent_says_that_it_is_no_more(&dev, &runtime);
@@ -103,6 +104,28 @@ fn v6_of_a_killed_program_all_learn_the_signal_and_the_last_line(dev: &Dev, runt
     let shown = show(dev, "killed");
     assert_eq!(states(&shown), ["error", "error", "ended"]);
     assert_eq!(shown["task_states"][0]["end"]["exit_code"], 3);
+}
+
+fn v17_what_went_wrong_goes_into_a_bundle_and_is_told_after_the_job_is_gone(dev: &Dev) {
+    let folder = tempfile::tempdir().expect("a directory");
+    let file = folder.path().join("killed.json");
+    let path = file.to_str().expect("a path");
+    let bundled = dev.run(&["diagnose", "killed", "--bundle", path, "--timeout=20"]);
+    assert_eq!(bundled.status.code(), Some(1), "{}", stderr(&bundled));
+    let bundle: Value = serde_json::from_slice(&std::fs::read(&file).expect("it was written")).expect("JSON");
+    let length = |list: &Value| list.as_array().map_or(0, Vec::len);
+    assert_eq!((length(&bundle["nodes"]), length(&bundle["job"]["task_states"])), (3, 3), "{bundle}");
+    assert!(bundle["diagnosis"]["findings"].is_array() && length(&bundle["job_events"]["events"]) > 2);
+    for node in bundle["nodes"].as_array().expect("a list") {
+        assert!(length(&node["events"]["events"]) > 0, "each has heard of a leader: {node}");
+    }
+    dev.text(&["job", "delete", "killed", "--yes"]);
+    let past = dev.run(&["diagnose", "killed", "--at", "1m", "--timeout=20"]);
+    assert_eq!(past.status.code(), Some(1), "{}", stderr(&past));
+    let said = String::from_utf8(past.stdout).expect("UTF-8");
+    let first = said.lines().next().unwrap_or_default();
+    assert!(first.starts_with("the first cause: "), "{said}");
+    assert!(first.contains("the process of task 2 was ended by SIGKILL"), "{said}");
 }
 
 fn a_program_that_ends_with_0_and_has_not_left_is_missed_at_once(dev: &Dev, runtime: &Runtime) {

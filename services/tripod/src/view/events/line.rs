@@ -10,6 +10,9 @@ use crate::view::time::seconds;
 /// Ranges of tasks that a line shows; all are in JSON.
 const RANGES_SHOWN: usize = 16;
 
+/// Kinds of events that explain others.
+const CAUSES: [&str; 5] = ["ended", "given-up", "failed", "error-latched", "barrier-failed"];
+
 /// An event as JSON has it.
 #[derive(Debug, Serialize)]
 pub(crate) struct EventLine {
@@ -53,6 +56,11 @@ impl EventLine {
             said: said(event),
             node: None,
         }
+    }
+
+    /// Whether something went wrong by itself, and not because of what had gone wrong before.
+    pub(crate) fn is_cause(&self) -> bool {
+        CAUSES.contains(&self.kind.as_str())
     }
 
     /// The same with the node that has seen it itself.
