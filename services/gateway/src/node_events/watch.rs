@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior};
+use tripod_gate::Rpc;
 use tripod_local::Connections;
 use tripod_port::{CallCount, CallTally};
 
@@ -124,7 +125,7 @@ impl Before {
     fn calls(&mut self, events: &NodeEvents, counts: &[CallCount]) {
         for count in counts {
             let [_, refused, failed, dropped] = count.outcomes;
-            let name = count.rpc.map_or_else(|| "(no RPC)".to_owned(), |rpc| rpc.path());
+            let name = count.rpc.map_or_else(|| "(no RPC)".to_owned(), Rpc::path);
             let told = self.calls.entry(name.clone()).or_default();
             let now = [refused, failed, dropped];
             let kinds = [

@@ -11,7 +11,7 @@ const LINES_MAX: usize = 4;
 /// `late`: tasks that were not heard in time. A process that is stopped for long is told before it is late; one that waits for a
 /// disk is not, since that is what processes do.
 pub(super) fn find(facts: &Facts, late: &[i32]) -> Vec<Finding> {
-    let of_state = |state| {
+    let of_state = |state: HeldState| {
         let all = (0_i32..).zip(&facts.tasks).filter(|(_, task)| task.standing == Standing::Connected);
         let held = all.filter_map(|(number, task)| Some((number, task.held.as_ref()?)));
         let counts = |number: i32, held: &Held| {
