@@ -2,6 +2,7 @@
 
 mod bundle;
 mod past;
+mod stacks;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -28,6 +29,7 @@ Examples:
   tripod diagnose train --json | jq .verdict,.missing
   tripod diagnose train --at 03:12            what went wrong around that time, also of a job that was deleted
   tripod diagnose train --bundle train.json   besides, all that is known into a file, for somebody elsewhere
+  tripod diagnose train --stacks              besides, where the Python programs on this machine stand (needs py-spy)
   tripod explain T7105                        what a finding means";
 
 /// Flags of `diagnose`.
@@ -59,6 +61,10 @@ pub(crate) struct DiagnoseArgs {
     /// value of a key is in it
     #[arg(long, value_name = "FILE", conflicts_with = "watch")]
     bundle: Option<PathBuf>,
+
+    /// Besides, where the programs stand that `tripod run` has started on this machine: py-spy reads them, and they go on
+    #[arg(long, conflicts_with_all = ["watch", "at"])]
+    stacks: bool,
 }
 
 /// Gives what the process ends with: a finding is no failure of the command.
@@ -74,7 +80,10 @@ pub(crate) async fn run(args: &DiagnoseArgs, global: &Global) -> Result<ExitCode
             interrupted = tokio::signal::ctrl_c() => Ok(interrupted.map(|()| ExitCode::SUCCESS)?),
         };
     }
-    let found = ask(args, &client).await?;
+    let mut found = ask(args, &client).await?;
+    if args.stacks {
+        found = stacks::add(&client, &args.job, found).await?;
+    }
     print(&found, global.format(), false)?;
     if let Some(file) = &args.bundle {
         bundle::write(&client, &args.job, &found, file).await?;
