@@ -50,6 +50,10 @@ pub struct NodeEventsSeen {
     pub dropped: u64,
     /// When the node began to remember, by its clock.
     pub began_ms: u64,
+    /// Since when none of what it has seen of itself is missing, and since when none at all: what callers bring about makes room
+    /// among itself.
+    pub own_since_ms: u64,
+    pub since_ms: u64,
 }
 
 /// A kind of event.
@@ -101,6 +105,24 @@ impl Kind {
             Self::TurnsGivenUp => "turns-given-up",
         }
     }
+
+    /// Whether callers can bring it about as often as they like.
+    fn is_of_callers(self) -> bool {
+        match self {
+            Self::CallsRefused
+            | Self::CallsFailed
+            | Self::CallersGone
+            | Self::ConnectionsRefused
+            | Self::TurnsGivenUp => true,
+            Self::LeaderKnown
+            | Self::LeaderGone
+            | Self::Paused
+            | Self::ContactLost
+            | Self::ContactFound
+            | Self::DiskStalled
+            | Self::DiskAnswers => false,
+        }
+    }
 }
 
 impl NodeEvent {
@@ -131,7 +153,7 @@ impl NodeEvents {
     /// Something has happened, so many times.
     pub(crate) fn note(&self, kind: Kind, (name, text): (&str, String), times: u64) {
         let now = (self.clock)();
-        self.ring.lock().add(now.0, (kind.word(), name), text, times);
+        self.ring.lock().add(now.0, (kind, name), text, times);
     }
 
     fn seen(&self) -> NodeEventsSeen {

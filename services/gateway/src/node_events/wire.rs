@@ -23,6 +23,8 @@ pub(super) fn encode(seen: &NodeEventsSeen) -> Bytes {
         merged: seen.merged,
         dropped: seen.dropped,
         began_ms: seen.began_ms,
+        own_since_ms: seen.own_since_ms,
+        since_ms: seen.since_ms,
     };
     seen.encode_to_vec().into()
 }
@@ -42,6 +44,8 @@ pub(super) fn decode(bytes: Bytes) -> Result<NodeEventsSeen, String> {
         merged: seen.merged,
         dropped: seen.dropped,
         began_ms: seen.began_ms,
+        own_since_ms: seen.own_since_ms,
+        since_ms: seen.since_ms,
     })
 }
 
@@ -60,7 +64,9 @@ mod tests {
             text: "t".into(),
             times: 3,
         };
-        let seen = NodeEventsSeen { events: vec![event], made: 7, merged: 2, dropped: 1, began_ms: 9 };
+        let (began_ms, own_since_ms, since_ms) = (9, 10, 11);
+        let (events, made, merged, dropped) = (vec![event], 7, 2, 1);
+        let seen = NodeEventsSeen { events, made, merged, dropped, began_ms, own_since_ms, since_ms };
         assert_eq!(decode(encode(&seen)), Ok(seen));
         assert!(decode(Bytes::from_static(b"\xff")).is_err());
     }

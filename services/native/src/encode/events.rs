@@ -39,14 +39,14 @@ pub(crate) fn of_node(
     wants: impl Fn(&NodeEvent) -> bool,
 ) -> wire::EventsResponse {
     let ring = wire::EventRing {
-        since_ms: seen.events.first().filter(|_| seen.dropped > 0).map_or(seen.began_ms, |event| event.at_ms),
+        since_ms: seen.since_ms,
+        milestones_since_ms: seen.own_since_ms,
         made: seen.made,
         merged: seen.merged,
         dropped: seen.dropped,
         began_ms: seen.began_ms,
         ..wire::EventRing::default()
     };
-    let ring = wire::EventRing { milestones_since_ms: ring.since_ms, ..ring };
     let event = |event: NodeEvent| {
         let NodeEvent { number, at_ms, until_ms, kind, name, text, times } = event;
         let times = u32::try_from(times).unwrap_or(u32::MAX);
