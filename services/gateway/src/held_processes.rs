@@ -91,9 +91,12 @@ impl HeldProcesses {
         held.insert(place, Held { incarnation, state, waits_in, since, told: now });
     }
 
-    /// It runs again.
-    pub(crate) fn release(&self, place: (JobId, TaskId)) {
-        self.0.lock().remove(&place);
+    /// That process runs again, which says nothing of another life of its task.
+    pub(crate) fn release(&self, place: (JobId, TaskId), incarnation: Incarnation) {
+        let mut held = self.0.lock();
+        if held.get(&place).is_some_and(|held| held.incarnation == incarnation) {
+            held.remove(&place);
+        }
     }
 
     /// Those of a job.
@@ -144,7 +147,9 @@ mod tests {
         assert!(held.of(JOB).is_empty());
         held.hold((JOB, TaskId(2)), STOPPED, "x".repeat(200));
         assert_eq!(held.of(JOB)[&TaskId(2)].waits_in.len(), WAITS_IN_BYTES_MAX);
-        held.release((JOB, TaskId(2)));
+        held.release((JOB, TaskId(2)), Incarnation(6));
+        assert_eq!(held.of(JOB).len(), 1, "an earlier life runs again");
+        held.release((JOB, TaskId(2)), Incarnation(7));
         assert!(held.of(JOB).is_empty());
     }
 

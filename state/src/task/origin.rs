@@ -41,6 +41,13 @@ pub struct Origin {
 }
 
 impl Origin {
+    /// What whoever started a process says of it: the host as it is, of which a legal length is asked when it is noted, and no
+    /// more of the rest than is kept.
+    #[must_use]
+    pub fn started(host: String, pid: u32, launcher: String) -> Self {
+        Self { host, ..Self { pid, launcher, ..Self::default() }.bounded() }
+    }
+
     /// Whether nobody has said anything.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -244,6 +251,15 @@ mod tests {
         assert!(kept.is_bounded());
         let odd = Origin { client: format!("a{}", "\u{e4}".repeat(200)), ..Origin::default() }.bounded();
         assert_eq!((odd.client.len(), odd.client.ends_with('\u{e4}')), (63, true));
+    }
+
+    #[test]
+    fn whoever_started_a_process_says_no_more_than_is_kept_and_a_host_that_is_judged_later() {
+        let started = Origin::started("h".repeat(300), 7, "l".repeat(1 << 20));
+        assert_eq!(
+            (started.host.len(), started.pid, started.launcher.len()),
+            (300, 7, ORIGIN_WORD_BYTES_MAX)
+        );
     }
 
     #[test]

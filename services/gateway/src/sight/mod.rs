@@ -109,7 +109,7 @@ impl Gateway {
     ) {
         match held {
             Some((state, waits_in)) => self.held.hold((job, task), (incarnation, state), waits_in),
-            None => self.held.release((job, task)),
+            None => self.held.release((job, task), incarnation),
         }
     }
 

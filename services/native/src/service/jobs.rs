@@ -204,7 +204,7 @@ impl Jobs for Service {
         let note = if pid == 0 && launcher.is_empty() {
             task::Command::NoteHost { scope, task, incarnation, host }
         } else {
-            let origin = Box::new(Origin { host, pid, launcher, ..Origin::default() });
+            let origin = Box::new(Origin::started(host, pid, launcher));
             task::Command::NoteOrigin { scope, task, incarnation, origin }
         };
         status::answer(self.gateway.submit(Command::Task(note)).await)?;
