@@ -24,8 +24,18 @@ pub(crate) enum Format {
 
 /// Prints one value as one line of JSON, at once.
 pub(crate) fn json(value: &impl Serialize) -> io::Result<()> {
+    line(&json_text(value)?)
+}
+
+/// Prints JSON that a node has made.
+pub(crate) fn json_line(json: &str) -> io::Result<()> {
+    line(&plain::json(json))
+}
+
+/// One value as JSON for a file, which somebody may look at in a terminal.
+pub(crate) fn json_text(value: &impl Serialize) -> io::Result<String> {
     let text = serde_json::to_string(value)?;
-    line(&plain::json(&text))
+    Ok(plain::json(&text).into_owned())
 }
 
 /// Prints one line, or several, at once: a reader of a pipe waits for it.

@@ -57,8 +57,8 @@ pub(crate) struct DiagnoseArgs {
     #[arg(long, value_name = "MOMENT", conflicts_with_all = ["watch", "after", "all", "bundle"])]
     at: Option<Moment>,
 
-    /// Besides, write all that is known of the job, the cluster and what its nodes have seen into this file, as JSON. No
-    /// value of a key is in it
+    /// Besides, write all that is known of the job, the cluster and what its nodes have seen into this file, as JSON, for this
+    /// user only. No value of a key is in it, but the last that programs wrote to their standard error
     #[arg(long, value_name = "FILE", conflicts_with = "watch")]
     bundle: Option<PathBuf>,
 
@@ -113,7 +113,7 @@ async fn ask(args: &DiagnoseArgs, client: &Client) -> Result<wire::DiagnoseJobRe
 
 fn print(found: &wire::DiagnoseJobResponse, format: Format, again: bool) -> Result<(), Failure> {
     match format {
-        Format::Json => output::line(&found.json)?,
+        Format::Json => output::json_line(&found.json)?,
         Format::Table if again => output::screen(&found.text)?,
         Format::Table => output::line(&found.text)?,
     }

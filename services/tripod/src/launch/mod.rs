@@ -29,6 +29,7 @@ use tripod_proto::code::Code;
 
 pub(crate) use numbers::Asked;
 pub(crate) use report::ReportExit;
+pub(crate) use variables::TASK_VARIABLE;
 
 use crate::args::job_flags::JobFlags;
 use crate::failure::Failure;

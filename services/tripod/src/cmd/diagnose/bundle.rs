@@ -1,7 +1,8 @@
 //! Everything that is known of a job and of the cluster now, as one file for whoever looks at it elsewhere.
 
-use std::io::Write as _;
-use std::path::Path;
+use std::fs;
+use std::io::{self, ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -20,6 +21,8 @@ use crate::view::time;
 
 /// How long nodes may take to say how they are.
 const STATUS_LIMIT: Duration = Duration::from_secs(5);
+/// Nodes that are asked what they have seen: more than a cluster has.
+const NODES_MAX: usize = 64;
 /// So far back events of the cluster and of nodes are taken.
 const BEFORE_MS: u64 = 24 * 3_600 * 1_000;
 
@@ -37,7 +40,7 @@ pub(super) async fn write(
     let lately = || wire::EventFilter { since_ms, ..wire::EventFilter::default() };
     let answers = client.status(STATUS_LIMIT, false).await;
     let mut nodes = Vec::new();
-    for node in members(&answers) {
+    for node in members(&answers).into_iter().take(NODES_MAX) {
         let events = events::of_node(client, node, lately()).await;
         nodes.push(json!({ "node": node, "events": told(events.map(|answer| EventsView::of(&answer))) }));
     }
@@ -56,13 +59,36 @@ pub(super) async fn write(
         "status": told(Ok(ClusterView::of(&answers, false))),
         "nodes": nodes,
     });
-    let failed = |error: std::io::Error| {
+    output::json_text(&bundle).and_then(|text| keep(file, &text)).map_err(|error| {
         Failure::new(Code::OutputFailed, format!("{} cannot be written: {error}", file.display()))
-    };
-    let mut to = files::create(file).map_err(failed)?;
-    to.write_all(bundle.to_string().as_bytes()).map_err(failed)?;
+    })?;
     output::note(&format!("the bundle is in {}", file.display()));
     Ok(())
+}
+
+/// Puts the text there, whole or not at all, and for this user only whatever lay there: a file that others read, or a link.
+fn keep(file: &Path, text: &str) -> io::Result<()> {
+    match fs::symlink_metadata(file) {
+        Ok(found) if !found.is_file() => {
+            return Err(io::Error::new(
+                ErrorKind::AlreadyExists,
+                "what is there is no file; give another name",
+            ));
+        }
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        Ok(_) | Err(_) => {}
+    }
+    let mut part = file.as_os_str().to_owned();
+    part.push(".part");
+    let part = PathBuf::from(part);
+    match fs::remove_file(&part) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let mut to = files::options().write(true).create_new(true).open(&part)?;
+    to.write_all(text.as_bytes())?;
+    to.sync_all()?;
+    fs::rename(&part, file)
 }
 
 /// All members that some node knows.
@@ -85,6 +111,9 @@ fn told<T: Serialize>(part: Result<T, Failure>) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+
     use super::*;
 
     #[test]
@@ -93,6 +122,25 @@ mod tests {
         let failure = Failure::new(Code::NoLeader, "nobody leads");
         let value = told::<u64>(Err(failure.clone()));
         assert_eq!(value["error"], failure.to_string());
+    }
+
+    #[test]
+    fn a_bundle_is_for_its_user_only_whatever_lay_there() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| directory.path().join(name);
+        let (file, other) = (path("b.json"), path("other"));
+        fs::write(&file, "of before, for all to read").expect("written");
+        fs::set_permissions(&file, Permissions::from_mode(0o644)).expect("its own file");
+        fs::write(&other, "untouched").expect("written");
+        symlink(&other, path("b.json.part")).expect("linked");
+        keep(&file, "{}").expect("written");
+        assert_eq!(fs::read_to_string(&file).expect("there"), "{}");
+        assert_eq!(fs::metadata(&file).expect("there").mode() & 0o777, 0o600);
+        symlink(&other, path("link")).expect("linked");
+        let refused = keep(&path("link"), "{}").expect_err("root would write into another one's file");
+        assert_eq!(refused.kind(), ErrorKind::AlreadyExists);
+        assert!(keep(directory.path(), "{}").is_err());
+        assert_eq!(fs::read_to_string(&other).expect("there"), "untouched");
     }
 
     #[test]

@@ -1,14 +1,20 @@
 //! Where the Python programs of a job's tasks stand: of those that `tripod run` has started on this machine, by `py-spy`, which
 //! asks neither the programs nor the cluster.
+//!
+//! Which process a task is anybody may have told the cluster who may speak for its job, and a number may have become another
+//! process's since. So only such are read of which this machine says itself that they were started as that task.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -16,6 +22,7 @@ use tokio::time::timeout;
 use tripod_client::{Client, wire};
 
 use crate::failure::Failure;
+use crate::launch::TASK_VARIABLE;
 use crate::operator;
 use crate::view::tasks;
 
@@ -30,6 +37,10 @@ const FRAMES_MAX: usize = 32;
 const FRAME_CHARS_MAX: usize = 160;
 /// Frames that a line shows; all are in JSON.
 const FRAMES_SHOWN: usize = 6;
+/// Bytes of each of its outputs that are kept of `py-spy`.
+const SAID_BYTES_MAX: u64 = 1 << 20;
+/// Bytes of an environment that are looked through: Linux gives no program more.
+const ENVIRONMENT_BYTES_MAX: u64 = 6 << 20;
 /// Processes below a task's own that are looked through for one of Python.
 const BELOW_MAX: usize = 64;
 
@@ -85,7 +96,7 @@ async fn take(all: &[wire::TaskState], own_host: &str) -> Stacks {
                 let (room, id) = (Arc::clone(&room), task.task_id);
                 looks.spawn(async move {
                     let _place = room.acquire_owned().await;
-                    (id, dump(pid).await)
+                    (id, dump(pid, id).await)
                 });
             }
             Err(why) => stacks.refuse(task.task_id, why),
@@ -110,32 +121,70 @@ fn process_of(task: &wire::TaskState, own_host: &str) -> Result<u32, String> {
     }
 }
 
+/// Says why not, unless `tripod run` has started this process as that task, and this user may look at it.
+fn check_started(pid: u32, task: i32) -> Result<(), String> {
+    let mut environment = Vec::new();
+    let looked = File::open(format!("/proc/{pid}/environ"))
+        .and_then(|file| file.take(ENVIRONMENT_BYTES_MAX).read_to_end(&mut environment));
+    let wanted = format!("{TASK_VARIABLE}={task}");
+    match looked {
+        Ok(_) if environment.split(|byte| *byte == 0).any(|one| one == wanted.as_bytes()) => Ok(()),
+        Ok(_) => Err("the processes that are told of were not started as them by `tripod run`".to_owned()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Err("their processes have ended".to_owned()),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => Err(not_allowed()),
+        Err(error) => Err(format!("their processes cannot be looked at: {error}")),
+    }
+}
+
 /// The stack of a process's main thread, the innermost frame first, or why it cannot be read.
-async fn dump(pid: u32) -> Result<Vec<String>, String> {
+async fn dump(pid: u32, task: i32) -> Result<Vec<String>, String> {
+    check_started(pid, task)?;
     let mut command = Command::new("py-spy");
     command.args(["dump", "--nonblocking", "--pid", &python_below(pid).to_string()]);
-    command.stdin(Stdio::null()).kill_on_drop(true);
-    match timeout(LIMIT, command.output()).await {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    match timeout(LIMIT, output(command)).await {
         Err(_) => Err(format!("py-spy has not read them within {} s", LIMIT.as_secs())),
         Ok(Err(error)) if error.kind() == ErrorKind::NotFound => {
             Err("there is no py-spy in PATH; next: pip install py-spy".to_owned())
         }
         Ok(Err(error)) => Err(format!("py-spy cannot be started: {error}")),
-        Ok(Ok(output)) if output.status.success() => main_thread(&String::from_utf8_lossy(&output.stdout))
-            .ok_or_else(|| "py-spy tells no stack of them".to_owned()),
-        Ok(Ok(output)) => Err(refusal(&String::from_utf8_lossy(&output.stderr))),
+        Ok(Ok((true, said, _))) => {
+            main_thread(&said).ok_or_else(|| "py-spy tells no stack of them".to_owned())
+        }
+        Ok(Ok((false, _, complaint))) => Err(refusal(&complaint)),
     }
+}
+
+/// Whether the command went well, and what it wrote to its two outputs.
+async fn output(mut command: Command) -> io::Result<(bool, String, String)> {
+    let mut process = command.spawn()?;
+    let (said, complaint) = (process.stdout.take(), process.stderr.take());
+    let (said, complaint) = tokio::try_join!(beginning(said), beginning(complaint))?;
+    Ok((process.wait().await?.success(), said, complaint))
+}
+
+/// The beginning of what comes by a pipe. Who writes more is not kept waiting.
+async fn beginning<P: AsyncRead + Unpin>(pipe: Option<P>) -> io::Result<String> {
+    let mut said = Vec::new();
+    if let Some(mut pipe) = pipe {
+        (&mut pipe).take(SAID_BYTES_MAX).read_to_end(&mut said).await?;
+        tokio::io::copy(&mut pipe, &mut tokio::io::sink()).await?;
+    }
+    Ok(String::from_utf8_lossy(&said).into_owned())
 }
 
 /// What it says, with what helps where that is known.
 fn refusal(said: &str) -> String {
     if said.to_ascii_lowercase().contains("permission") {
-        return "this user may not read them: ask as their user or as root; under Yama only root may, and a container needs \
-                SYS_PTRACE"
-            .to_owned();
+        return not_allowed();
     }
     let first = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("nothing").trim();
     format!("py-spy says: {}", first.chars().take(FRAME_CHARS_MAX).collect::<String>())
+}
+
+fn not_allowed() -> String {
+    "this user may not read them: ask as their user or as root; under Yama only root may, and a container needs SYS_PTRACE"
+        .to_owned()
 }
 
 /// The main thread's frames in what `py-spy dump` prints; of a process without one the first thread's.
@@ -156,21 +205,28 @@ fn main_thread(said: &str) -> Option<Vec<String>> {
     (!frames.is_empty()).then_some(frames)
 }
 
-/// The process itself if it is one of Python or nothing else is known, else the first one below it that is.
+/// The process itself if it is one of Python or nothing else is known, else the first one below it that is, and is of the same
+/// user.
 fn python_below(pid: u32) -> u32 {
+    let owner = owner(pid);
     let (mut seen, mut next) = (BTreeSet::from([pid]), vec![pid]);
     while let Some(one) = next.pop() {
         let name = std::fs::read_to_string(format!("/proc/{one}/comm")).unwrap_or_default();
         if name.starts_with("python") {
             return one;
         }
-        for child in children(one) {
+        for child in children(one).into_iter().filter(|child| self::owner(*child) == owner) {
             if seen.len() < BELOW_MAX && seen.insert(child) {
                 next.push(child);
             }
         }
     }
     pid
+}
+
+/// Whose a process is; `None`: it is no more.
+fn owner(pid: u32) -> Option<u32> {
+    std::fs::metadata(format!("/proc/{pid}")).ok().map(|found| found.uid())
 }
 
 fn children(pid: u32) -> Vec<u32> {
@@ -280,6 +336,28 @@ stacks of main threads, the innermost frame first:
   2        load_shard_from_store (prog.py:12) < main (prog.py:31)
   0, 1, 3  a (x.py:1) < main (prog.py:31)";
         assert_eq!(stacks.render(), expected);
+    }
+
+    #[test]
+    fn only_a_process_that_was_started_as_that_task_is_read() {
+        let other = check_started(std::process::id(), 3).expect_err("a process of this number, and no task");
+        assert!(other.contains("not started as them"), "{other}");
+        let started = std::process::Command::new("sleep").arg("60").env(TASK_VARIABLE, "3").spawn();
+        let mut started = started.expect("there is a sleep");
+        let (own, others) = (check_started(started.id(), 3), check_started(started.id(), 33));
+        started.kill().expect("it is a child");
+        started.wait().expect("it has ended");
+        assert_eq!((own, others.is_err()), (Ok(()), true));
+        assert_eq!(check_started(started.id(), 3), Err("their processes have ended".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn of_what_is_written_without_an_end_only_the_beginning_is_kept() {
+        let long = vec![b'x'; 3 << 20];
+        let kept = beginning(Some(&long[..])).await.expect("read");
+        assert_eq!(kept.len() as u64, SAID_BYTES_MAX);
+        assert_eq!(beginning(Some(&b"abc"[..])).await.expect("read"), "abc");
+        assert_eq!(beginning(None::<&[u8]>).await.expect("nothing"), "");
     }
 
     #[test]
