@@ -24,6 +24,7 @@ use tripod_client::{Client, wire};
 use crate::failure::Failure;
 use crate::launch::TASK_VARIABLE;
 use crate::operator;
+use crate::output;
 use crate::view::tasks;
 
 /// How long one process may take to be read.
@@ -37,6 +38,8 @@ const FRAMES_MAX: usize = 32;
 const FRAME_CHARS_MAX: usize = 160;
 /// Frames that a line shows; all are in JSON.
 const FRAMES_SHOWN: usize = 6;
+/// Reasons why there are none that are told, each a line; all are in JSON.
+const REASONS_SHOWN: usize = 16;
 /// Bytes of each of its outputs that are kept of `py-spy`.
 const SAID_BYTES_MAX: u64 = 1 << 20;
 /// Bytes of an environment that are looked through: Linux gives no program more.
@@ -142,7 +145,7 @@ async fn dump(pid: u32, task: i32) -> Result<Vec<String>, String> {
     let mut command = Command::new("py-spy");
     command.args(["dump", "--nonblocking", "--pid", &python_below(pid).to_string()]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-    match timeout(LIMIT, output(command)).await {
+    match timeout(LIMIT, said_by(command)).await {
         Err(_) => Err(format!("py-spy has not read them within {} s", LIMIT.as_secs())),
         Ok(Err(error)) if error.kind() == ErrorKind::NotFound => {
             Err("there is no py-spy in PATH; next: pip install py-spy".to_owned())
@@ -156,7 +159,7 @@ async fn dump(pid: u32, task: i32) -> Result<Vec<String>, String> {
 }
 
 /// Whether the command went well, and what it wrote to its two outputs.
-async fn output(mut command: Command) -> io::Result<(bool, String, String)> {
+async fn said_by(mut command: Command) -> io::Result<(bool, String, String)> {
     let mut process = command.spawn()?;
     let (said, complaint) = (process.stdout.take(), process.stderr.take());
     let (said, complaint) = tokio::try_join!(beginning(said), beginning(complaint))?;
@@ -257,10 +260,13 @@ impl Stacks {
         for (stack, who) in self.smallest_first() {
             let shown = stack.iter().take(FRAMES_SHOWN).map(String::as_str).collect::<Vec<_>>().join(" < ");
             let more = if stack.len() > FRAMES_SHOWN { " < ..." } else { "" };
-            lines.push(format!("  {:<8} {shown}{more}", ids(who)));
+            lines.push(format!("  {:<8} {}{more}", ids(who), output::text(&shown)));
         }
-        for (why, who) in &self.not_taken {
-            lines.push(format!("  {:<8} not taken: {why}", ids(who)));
+        for (why, who) in self.not_taken.iter().take(REASONS_SHOWN) {
+            lines.push(format!("  {:<8} not taken: {}", ids(who), output::text(why)));
+        }
+        if let Some(more) = self.not_taken.len().checked_sub(REASONS_SHOWN).filter(|more| *more > 0) {
+            lines.push(format!("  and for {more} more reasons, which --json has"));
         }
         if lines.len() == 1 {
             lines.push("  no task is connected".to_owned());
@@ -321,6 +327,19 @@ stacks of main threads, the innermost frame first:
   0, 1     not taken: they run on b1: ask there";
         assert_eq!(stacks.render(), expected);
         assert!(Stacks::default().render().ends_with("\n  no task is connected"));
+    }
+
+    #[test]
+    fn whatever_a_host_is_called_a_reason_is_one_line_and_there_are_not_many() {
+        let mut stacks = Stacks::default();
+        stacks.refuse(7, "they run on a\n  7        main (prog.py:1): ask there".to_owned());
+        let told = stacks.render();
+        assert_eq!(told.lines().count(), 2, "{told}");
+        assert!(told.ends_with(r"they run on a\n  7        main (prog.py:1): ask there"), "{told}");
+        (0..500).for_each(|task| stacks.refuse(task, format!("they run on host {task}: ask there")));
+        let told = stacks.render();
+        assert_eq!(told.lines().count(), 1 + REASONS_SHOWN + 1, "{told}");
+        assert!(told.ends_with("\n  and for 485 more reasons, which --json has"), "{told}");
     }
 
     #[test]
