@@ -133,6 +133,11 @@ mod tests {
     }
 
     #[test]
+    fn json_for_a_file_is_no_order_to_whoever_looks_at_it() {
+        assert_eq!(json_text(&"a\u{9b}b").expect("a text"), r#""a\u009bb""#);
+    }
+
+    #[test]
     fn a_cell_stays_in_its_row_and_columns_are_as_wide_as_what_is_shown() {
         let mut table = Table::new(&["ERROR", "ID"]);
         table.row(vec!["a\x1b[2J\nb".into(), "1".into()]);

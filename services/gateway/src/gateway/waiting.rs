@@ -136,7 +136,9 @@ impl Gateway {
 
 #[cfg(test)]
 mod tests {
-    use tripod_state::session;
+    use tripod_state::ids::ServiceIncarnation;
+    use tripod_state::runtime::Wait;
+    use tripod_state::{job, session};
 
     use super::*;
 
@@ -149,5 +151,21 @@ mod tests {
         let call = gateway.call(Command::Session(session::Command::Open));
         let bytes = size_of_val(&call);
         assert!(bytes <= CALL_BYTES_MAX, "a call takes {bytes} bytes");
+    }
+
+    #[tokio::test]
+    async fn a_call_that_need_not_wait_is_remembered_of_tasks_that_there_are() {
+        let (gateway, backend) = Gateway::in_memory();
+        let (spec, service) = (job::Spec::of_tasks(2), ServiceIncarnation(9));
+        let create = job::Command::Create { name: "w".into(), spec, service };
+        gateway.submit(Command::Job(create)).await.expect("no outage").expect("it is made");
+        let job = backend.state().job_named("w").expect("it was made");
+        let ticket = || Ticket::Runtime { job, wait: Wait::Shutdown };
+        for task in [-1, 1, 2] {
+            gateway.met_at_once(Some(ticket()), &Ok(Answer::Done), Some(TaskId(task)));
+        }
+        gateway.met_at_once(Some(ticket()), &Ok(Answer::Waiting(ticket())), Some(TaskId(0)));
+        let known: Vec<TaskId> = gateway.open_calls.of(job).tasks.into_keys().collect();
+        assert_eq!(known, [TaskId(1)], "a caller names itself as it likes");
     }
 }
