@@ -69,7 +69,7 @@ struct Memory {
     /// The leader that this node names, its term, and since when; on every node.
     named: Option<((NodeId, Term), Instant)>,
     awake: Awake,
-    /// The last pause of this process, and when it ended.
+    /// The last pause of this process while it led, and when it ended.
     paused: Option<(Duration, Instant)>,
     tasks: TaskTimers,
     barriers: BarrierTimers,
@@ -105,7 +105,7 @@ impl Keeper {
         })
     }
 
-    /// The last time that this process did not run, if there was one: how long, and how long ago it ended.
+    /// The last time that this process led and did not run, if there was one: how long, and how long ago it ended.
     pub(crate) fn last_pause(&self) -> Option<(Duration, Duration)> {
         self.memory.lock().paused.map(|(length, ended)| (length, ended.elapsed()))
     }

@@ -129,7 +129,10 @@ impl Keeper {
     fn wake(&self) {
         let mut memory = self.memory.lock();
         if let Some(pause) = memory.awake.tick() {
-            memory.paused = Some((pause, Instant::now()));
+            // Nobody waited for one that followed.
+            if memory.led.is_some() {
+                memory.paused = Some((pause, Instant::now()));
+            }
             let text = format!("this process did not run for {:.1} s", pause.as_secs_f64());
             self.events.note(Kind::Paused, ("", text), 1);
             tracing::warn!(pause_ms = millis(pause), "this process did not run; all timers are put off");

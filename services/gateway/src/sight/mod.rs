@@ -38,7 +38,7 @@ pub struct NodeSight {
     pub heard: Vec<(NodeId, Duration)>,
     /// The calls of the job that was asked about.
     pub calls: JobCalls,
-    /// The last time that this process did not run, if there was one: how long, and how long ago it ended.
+    /// The last time that this process led and did not run, if there was one: how long, and how long ago it ended.
     pub pause: Option<(Duration, Duration)>,
     /// Processes of the job's tasks that do not run, as whoever started them has told that node.
     pub held: BTreeMap<TaskId, HeldProcess>,
