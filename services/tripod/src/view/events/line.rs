@@ -159,6 +159,18 @@ fn said(event: &wire::Event) -> String {
         "object-rebuilt" => {
             format!("a task of `{name}` runs again, as its results were lost{}", again(event.times))
         }
+        _ => seen_by_node(event).unwrap_or_else(|| {
+            // What a newer build tells.
+            let parts = [name.as_str(), text, &tasks];
+            parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+        }),
+    }
+}
+
+/// The same of what a node has seen itself.
+fn seen_by_node(event: &wire::Event) -> Option<String> {
+    let (name, text) = (&event.name, &event.text);
+    Some(match event.kind.as_str() {
         "leader-known" | "leader-gone" => format!("{name} {text}"),
         "calls-refused" | "calls-failed" | "callers-gone" => {
             format!("{} of {name}: {text}", count(event.times, "call"))
@@ -168,13 +180,8 @@ fn said(event: &wire::Event) -> String {
         "paused" | "contact-lost" | "contact-found" | "disk-stalled" | "disk-answers" if event.times > 1 => {
             format!("{text} ({} times within minutes)", event.times)
         }
-        // What a newer build tells.
-        _ => [name.as_str(), text, &tasks]
-            .into_iter()
-            .filter(|part| !part.is_empty())
-            .collect::<Vec<_>>()
-            .join(" "),
-    }
+        _ => return None,
+    })
 }
 
 fn count(times: u32, noun: &str) -> String {
