@@ -223,6 +223,7 @@ catalogue! {
     WaitsForKey = 7104, "waits-for-key", "a task waits for a key that nobody has written";
     Busy = 7105, "busy", "a task is alive and has not come to where others wait";
     Late = 7106, "late", "a task has not been heard for longer than its heartbeats take";
+    Frozen = 7107, "frozen", "the process of a task does not run";
     HostSilent = 7108, "host-silent", "all tasks of a host have not been heard";
     Ended = 7109, "ended", "the process of a task has ended";
     Gone = 7110, "gone", "a task was given up";
@@ -232,6 +233,7 @@ catalogue! {
     Leaderless = 7202, "leaderless", "enough voters answer, and none of them leads";
     NodeCut = 7203, "node-cut", "a node is cut off from its peers";
     DiskSlow = 7204, "disk-slow", "the disk of the leader is slow";
+    LeaderPaused = 7205, "leader-paused", "the process of the leader did not run for a while";
     ApplyBacklog = 7206, "apply-backlog", "a node is behind with what is committed";
     EventsUnknown = 7301, "events-unknown", "nothing is known of a job of that name";
     EventsNotTold = 7302, "events-not-told", "the feature level does not let events be told";

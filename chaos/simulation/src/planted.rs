@@ -240,7 +240,10 @@ impl PlantedBackend {
 
     fn unfenced(&self, mut envelope: Envelope) -> Future<Result<Applied, ProposeError>> {
         match &mut envelope.command {
-            Command::Task(task::Command::Register { scope, task, incarnation, .. }) => {
+            Command::Task(
+                task::Command::Register { scope, task, incarnation, .. }
+                | task::Command::RegisterFrom { scope, task, incarnation, .. },
+            ) => {
                 // An older life: lives are numbered in their order here.
                 let current = self.current(*scope, *task);
                 *incarnation = current.map_or(*incarnation, |current| current.max(*incarnation));

@@ -126,6 +126,11 @@ impl Message {
         self.headers.insert(HeaderName::from_static(metadata::REGISTRATION), told);
     }
 
+    /// Has nodes told where the client comes from.
+    pub(crate) fn tell_origin(&mut self, origin: HeaderValue) {
+        self.headers.insert(HeaderName::from_static(metadata::ORIGIN), origin);
+    }
+
     /// The request of one attempt.
     pub(crate) fn attempt(&self, ours: &HeaderMap, stamp: Option<HeaderValue>) -> Request<Bytes> {
         let mut request = Request::new(self.body.clone());

@@ -18,7 +18,7 @@ use crate::dialect::Dialect;
 use crate::names::{Names, Voice};
 use crate::presence::{self, Life};
 use crate::speaker::Speakers;
-use crate::{own_task, status};
+use crate::{origin, own_task, status};
 
 /// How much later than anything else that happened with it an error is told to polls.
 ///
@@ -110,6 +110,7 @@ impl Front {
             let (caller, command) = self.understand(&asked, decode).await?;
             // The connection of an agent is not the task's, and the agent tells of that.
             let life = Life::of(&command).filter(|_| !caller.lasting);
+            let command = command.with_origin(|| origin::of(&asked));
             // Only of who comes by itself something is asked of the request when all others have come, too. All others have
             // no room for it.
             (caller, command, life.map(|life| Box::new((life, asked))))

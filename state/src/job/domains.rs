@@ -20,6 +20,7 @@ use crate::snapshot::record::{Piece, Record};
 use crate::state::State;
 use crate::task::ended::Ends;
 use crate::task::interval::Intervals;
+use crate::task::origin::Origins;
 use crate::task::process::Processes;
 use crate::task::returned::Returned;
 use crate::task::table::Table as Tasks;
@@ -149,6 +150,8 @@ domains! {
     ends: Ends,
     /// What happened.
     events: Ring,
+    /// Where processes come from.
+    origins: Origins,
 }
 
 fn restore_one<D: Domain, I: Iterator<Item = Record>>(

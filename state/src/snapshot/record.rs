@@ -31,7 +31,7 @@ pub struct Record(pub(crate) Piece);
 /// The order is: the header; members; sessions, each with its replies; jobs, each with its tasks,
 /// barriers, groups, keys, increments and runtime; the registry of nodes; the level; notes of jobs;
 /// drained nodes; schedulers with their parts; whose sessions are; intervals, tasks that came back and processes; MindSpore clusters
-/// with their parts; sessions with theirs; ends of processes; events of jobs; tokens; events of the cluster, with jobs that are gone; the end. Every head tells how many records follow it.
+/// with their parts; sessions with theirs; ends of processes; events of jobs; origins of processes; tokens; events of the cluster, with jobs that are gone; the end. Every head tells how many records follow it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Piece {
     Header {
@@ -197,6 +197,13 @@ pub(crate) enum Piece {
     EndedJob {
         head: Box<events::EndedHead>,
         events: u64,
+    },
+    /// Behind the jobs' events, one for each task of which it is known where its process comes from, by job and task.
+    Origin {
+        job: JobId,
+        task: TaskId,
+        incarnation: Incarnation,
+        origin: Box<task::Origin>,
     },
 }
 

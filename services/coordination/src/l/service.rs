@@ -15,7 +15,7 @@ use super::{decode, encode};
 use crate::answer;
 use crate::caller::Caller;
 use crate::front::{Front, Outcome, speaker};
-use crate::own_task;
+use crate::{origin, own_task};
 
 /// Answers `xla.DistributedRuntimeService`.
 pub(crate) struct Service {
@@ -104,7 +104,11 @@ impl Service {
 impl DistributedRuntimeService for Service {
     async fn connect(&self, request: Request<pb::ConnectRequest>) -> Outcome<pb::ConnectResponse> {
         decode::check_version(request.get_ref())?;
-        self.held(request, decode::connect, encode::connected).await
+        let origin = origin::of(&request);
+        let begin = |caller, message: &pb::ConnectRequest, patience| {
+            decode::connect(caller, message, patience).with_origin(origin)
+        };
+        self.held(request, begin, encode::connected).await
     }
 
     async fn enumerate_devices(
