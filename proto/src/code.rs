@@ -173,6 +173,8 @@ catalogue! {
     BackupExists = 5103, "backup-exists", "the file to be written exists";
     BackupIo = 5104, "backup-io", "a snapshot file cannot be read or written";
     BackupElsewhere = 5105, "backup-elsewhere", "the backup directory belongs to another cluster";
+    BackupSealed = 5106, "backup-sealed", "a snapshot file is sealed, and no identity was given";
+    BackupIdentity = 5107, "backup-identity", "no identity that was given opens a sealed snapshot file";
     RestoreUsed = 5201, "restore-used", "the directory to restore into is in use";
     RestorePlan = 5202, "restore-plan", "what is to be restored contradicts itself";
     RestoreIo = 5203, "restore-io", "the directory to restore into cannot be written";

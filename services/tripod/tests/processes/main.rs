@@ -29,6 +29,7 @@ mod scheduler;
 mod schemas;
 #[path = "../runbooks/screen.rs"]
 mod screen;
+mod sealed_backup;
 mod site;
 mod start;
 mod status;
