@@ -107,6 +107,7 @@ catalogue! {
     JobFull = 2211, "job-full", "a job takes as much memory as it may";
     StateFull = 2212, "state-full", "all jobs together take as much memory as they may";
     CallsMisused = 2213, "calls-misused", "a client broke the rules of a stream of calls";
+    IdentityMemoryFull = 2214, "identity-memory-full", "a node holds as many bytes for an identity as it may";
 
     LogDamaged = 3101, "log-damaged", "the log is damaged";
     LogIo = 3102, "log-io", "the log cannot be read or written";

@@ -1,7 +1,7 @@
 //! What a node holds for one connection.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use parking_lot::Mutex;
@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 use super::budget::Budget;
 use super::charge::{Charge, Kind};
 use super::direction_account::DirectionAccount;
+use super::identity_share::IdentityShare;
 use super::limits::{
     BEAT_BYTES_FREE, CONNECTION_BYTES_FREE, CONNECTION_WINDOW_BYTES, MemoryLimits, REFUSALS_UNREAD_MAX,
 };
@@ -36,6 +37,8 @@ pub struct Account {
 #[derive(Debug)]
 struct Shared {
     budget: Budget,
+    /// That of its client, once it has proved who it is: before anything is held.
+    identity: OnceLock<Arc<IdentityShare>>,
     requests: DirectionAccount,
     /// Their bytes are those of both periods together.
     answers: DirectionAccount,
@@ -69,6 +72,7 @@ impl Account {
         Self {
             shared: Arc::new(Shared {
                 budget,
+                identity: OnceLock::new(),
                 requests: DirectionAccount::new(true),
                 // Answers go as they are read, and never wait for each other.
                 answers: DirectionAccount::new(false),
@@ -88,6 +92,17 @@ impl Account {
     #[must_use]
     pub fn budget(&self) -> &Budget {
         &self.shared.budget
+    }
+
+    /// Whether it is known whose connection this is.
+    pub(crate) fn has_identity(&self) -> bool {
+        self.shared.identity.get().is_some()
+    }
+
+    /// Its client has proved this name. What is held for it counts with what is held for all connections of that name. To
+    /// be said before anything is held; once.
+    pub(crate) fn belong_to(&self, name: &str) {
+        let _ = self.shared.identity.get_or_init(|| self.shared.budget.identity(name));
     }
 
     /// Holds bytes of a call.
@@ -113,7 +128,7 @@ impl Account {
     pub(super) fn grow_beat(&self, bytes: u64) -> bool {
         let is_free = raise(&self.shared.beats, bytes) <= BEAT_BYTES_FREE;
         if is_free {
-            self.shared.budget.hold_anyway(bytes);
+            self.shared.hold_anyway(bytes);
         } else {
             lower(&self.shared.beats, bytes);
         }
@@ -219,12 +234,15 @@ impl Account {
             Direction::Answers => Direction::Requests,
         };
         if would.saturating_add(self.held_of(other)) <= CONNECTION_BYTES_FREE {
-            budget.hold_anyway(bytes);
+            self.shared.hold_anyway(bytes);
             return Ok(());
         }
         let limit = budget.limits().one_connection;
-        let held =
-            if is_bound && would > limit { Err(Short::Connection { limit }) } else { budget.hold(bytes) };
+        let held = if is_bound && would > limit {
+            Err(Short::Connection { limit })
+        } else {
+            self.shared.hold(bytes)
+        };
         if let Err(short) = held {
             self.take_off(kind, bytes);
             budget.refuse(short);
@@ -234,12 +252,12 @@ impl Account {
 
     fn hold_anyway(&self, kind: Kind, bytes: u64) -> Charge {
         self.add(kind, bytes);
-        self.shared.budget.hold_anyway(bytes);
+        self.shared.hold_anyway(bytes);
         Charge::new(self.clone(), kind, bytes)
     }
 
     pub(super) fn release(&self, kind: Kind, bytes: u64) {
-        self.shared.budget.release(bytes);
+        self.shared.release(bytes);
         self.take_off(kind, bytes);
     }
 
@@ -288,7 +306,7 @@ impl Account {
     fn hold_window(&self) -> Poll<Result<(), Short>> {
         let mut is_held = self.shared.is_window_held.lock();
         if !*is_held {
-            if let Err(short) = self.shared.budget.hold(CONNECTION_WINDOW_BYTES.into()) {
+            if let Err(short) = self.shared.hold(CONNECTION_WINDOW_BYTES.into()) {
                 drop(is_held);
                 self.shared.budget.refuse(short);
                 return Poll::Ready(Err(short));
@@ -303,7 +321,7 @@ impl Account {
         let mut is_held = self.shared.is_window_held.lock();
         if *is_held && !self.shared.requests.is_waited_for() {
             *is_held = false;
-            self.shared.budget.release(CONNECTION_WINDOW_BYTES.into());
+            self.shared.release(CONNECTION_WINDOW_BYTES.into());
         }
     }
 }
@@ -360,10 +378,34 @@ impl Account {
     }
 }
 
+/// What is held for a connection is held for its identity and by its node, too.
+impl Shared {
+    fn hold(&self, bytes: u64) -> Result<(), Short> {
+        let Some(identity) = self.identity.get() else { return self.budget.hold(bytes) };
+        identity.hold(bytes)?;
+        self.budget.hold(bytes).inspect_err(|_| identity.release(bytes))
+    }
+
+    fn hold_anyway(&self, bytes: u64) {
+        if let Some(identity) = self.identity.get() {
+            identity.hold_anyway(bytes);
+        }
+        self.budget.hold_anyway(bytes);
+    }
+
+    fn release(&self, bytes: u64) {
+        if let Some(identity) = self.identity.get() {
+            identity.release(bytes);
+        }
+        self.budget.release(bytes);
+    }
+}
+
 impl Drop for Shared {
     fn drop(&mut self) {
         // Calls that ended after the last word was written.
-        self.budget.release(*self.ended.get_mut());
+        let ended = *self.ended.get_mut();
+        self.release(ended);
     }
 }
 

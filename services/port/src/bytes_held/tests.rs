@@ -195,3 +195,80 @@ fn what_many_threads_hold_is_within_the_limit_and_who_waits_is_always_woken() {
     });
     assert_eq!((account.held(), budget.held(), account.next_period()), (0, 0, 0));
 }
+
+fn account_of(budget: &Budget, name: &str) -> Account {
+    let account = budget.account();
+    account.belong_to(name);
+    account
+}
+
+#[test]
+fn connections_of_one_identity_share_what_it_may_and_others_have_the_rest() {
+    let budget = budget(100 * MIB, 50 * MIB);
+    let limit = budget.limits().one_identity();
+    assert_eq!(limit, 75 * MIB);
+    let ours: Vec<_> = (0..3).map(|_| account_of(&budget, "ours")).collect();
+    let mut held = vec![ours[0].call(40 * MIB).unwrap(), ours[1].call(35 * MIB).unwrap()];
+    // Each of them alone could hold more, and so could the node.
+    for account in &ours {
+        assert_eq!(account.call(MIB).unwrap_err(), Short::Identity { limit }, "a call");
+        assert_eq!(account.answer(MIB).unwrap_err(), Short::Identity { limit }, "an answer");
+    }
+    assert_eq!(held[1].set(36 * MIB), Err(Short::Identity { limit }), "the rest of a message");
+    assert_eq!(budget.held(), 75 * MIB, "what was refused is not held");
+
+    let theirs = account_of(&budget, "theirs");
+    let of_theirs = theirs.call(20 * MIB).expect("another identity");
+    let unnamed = budget.account();
+    drop(unnamed.call(5 * MIB).expect("nobody that is known"));
+    // What a client needs for one task passes all the same, and heartbeats do.
+    let calls: Vec<_> =
+        (0..CONNECTION_BYTES_FREE / CALL_BYTES).map(|_| ours[2].call(CALL_BYTES).unwrap()).collect();
+    let beat = ours[2].beat(CALL_BYTES).unwrap();
+
+    drop(calls);
+    drop(beat);
+    drop(held.pop());
+    let again = ours[2].call(35 * MIB).expect("what one connection gives back another one has");
+    drop((again, of_theirs, held));
+    assert_eq!(budget.held(), 0);
+    assert!(account_of(&budget, "ours").call(50 * MIB).is_ok(), "nothing of it is left");
+}
+
+#[test]
+fn an_identity_never_has_less_than_one_connection() {
+    let budget = budget(100 * MIB, 90 * MIB);
+    assert_eq!(budget.limits().one_identity(), 90 * MIB);
+    assert!(account_of(&budget, "ours").call(90 * MIB).is_ok());
+    assert_eq!(MemoryLimits::none().one_identity(), u64::MAX);
+}
+
+#[test]
+fn a_node_without_room_gives_the_identity_back_what_it_refused() {
+    let budget = budget(100 * MIB, 50 * MIB);
+    let theirs: Vec<_> = (0..2).map(|_| budget.account()).collect();
+    let of_theirs = [theirs[0].call(50 * MIB).unwrap(), theirs[1].call(40 * MIB).unwrap()];
+    let ours = account_of(&budget, "ours");
+    for _ in 0..10 {
+        assert_eq!(ours.call(20 * MIB).unwrap_err(), Short::Node { limit: 100 * MIB });
+    }
+    drop(of_theirs);
+    assert!(ours.call(50 * MIB).is_ok(), "ten refusals would be 200 MiB");
+}
+
+#[tokio::test]
+async fn what_lies_unread_while_a_request_waits_is_the_identitys_too() {
+    let window = u64::from(CONNECTION_WINDOW_BYTES);
+    let budget = budget(100 * MIB, 50 * MIB);
+    let (one, other) = (account_of(&budget, "ours"), account_of(&budget, "ours"));
+    let _full = one.call(50 * MIB).unwrap();
+    let mut turns = [one.turn(Direction::Requests), one.turn(Direction::Requests)];
+    assert_eq!(turns[0].come().now_or_never(), Some(Ok(())), "one always goes on");
+    assert!(turns[1].come().now_or_never().is_none());
+    assert_eq!(budget.held(), 50 * MIB + window);
+    let limit = budget.limits().one_identity();
+    assert_eq!(other.call(10 * MIB).unwrap_err(), Short::Identity { limit });
+    drop(turns);
+    assert_eq!(budget.held(), 50 * MIB);
+    assert!(other.call(10 * MIB).is_ok());
+}

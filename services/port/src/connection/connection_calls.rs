@@ -62,9 +62,16 @@ impl ConnectionCalls {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Where its bytes are counted.
+    /// Where its bytes are counted: with those of all connections whose clients have proved the same name. That is known
+    /// when the handshake is over, and so before the first call.
     pub(crate) fn account(&self) -> &Account {
-        &self.shared.account
+        let account = &self.shared.account;
+        if !account.has_identity()
+            && let Some(proved) = self.proved()
+        {
+            account.belong_to(&proved.identity().to_string());
+        }
+        account
     }
 
     /// What tells its calls from those of other connections.
