@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn crates_are_read_from_the_lines_of_cargo_tree() {
         let lines =
-            "tripod v0.1.0 (/home/a b/tripod)\nserde_derive v1.0.229 (proc-macro)\nbytes v1.12.1 (*)\n\n";
+            "tripod v0.1.0 (/srv/a b/tripod)\nserde_derive v1.0.229 (proc-macro)\nbytes v1.12.1 (*)\n\n";
         let of = |name: &str, version: &str| (name.to_owned(), version.to_owned());
         let expected = [of("tripod", "0.1.0"), of("serde_derive", "1.0.229"), of("bytes", "1.12.1")];
         assert_eq!(compiled(lines), BTreeSet::from(expected));

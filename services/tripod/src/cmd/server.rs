@@ -1,7 +1,6 @@
 //! `tripod server`: one production node.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args;
 use tripod_dial::Allow;
@@ -17,7 +16,6 @@ use crate::args::initial::InitialMembers;
 use crate::args::job_flags::JobFlags;
 use crate::args::memory_flags::MemoryFlags;
 use crate::args::port_range::PortRange;
-use crate::args::seconds::Seconds;
 use crate::args::state_flags::StateFlags;
 use crate::args::timing::Pace;
 use crate::args::tls_flags::{NodePorts, TlsFlags};

@@ -16,6 +16,7 @@ mod job_ports;
 mod join;
 mod levels;
 mod mindspore;
+mod modes;
 mod monitoring;
 #[path = "../runbooks/page.rs"]
 mod page;
