@@ -73,7 +73,7 @@ struct Reader {
 
 impl OpenedContent {
     /// Looks how long it is. Whoever reads is held to a pace.
-    pub(crate) fn new(mut content: Box<dyn Content>, pace: Pace) -> io::Result<Arc<dyn Blob>> {
+    pub(crate) fn open(mut content: Box<dyn Content>, pace: Pace) -> io::Result<Arc<dyn Blob>> {
         let size_bytes = content.seek(SeekFrom::End(0))?;
         let reader = Reader { content, at_bytes: None, walk: pace.walk() };
         Ok(Arc::new(Self { reader: Mutex::new(reader), size_bytes }))

@@ -78,7 +78,7 @@ pub(super) fn read_content(
     pace: Pace,
 ) -> Result<(Contents, Header, State), Error> {
     let opened =
-        OpenedContent::new(content, pace).map_err(|error| refused(path, &SnapshotError::Io(error)))?;
+        OpenedContent::open(content, pace).map_err(|error| refused(path, &SnapshotError::Io(error)))?;
     read_blob(path, opened)
 }
 

@@ -95,10 +95,7 @@ async fn verify(args: VerifyArgs, format: Format) -> Result<(), Failure> {
         Examined::Whole(contents, outer) => {
             print("whole", &ContentsView::of(&args.file, &contents).sealed(outer), format)
         }
-        Examined::Same(outer) => match format {
-            Format::Json => output::json(&SealedFileView::of(&args.file, outer)),
-            Format::Table => output::line(&SealedFileView::of(&args.file, outer).render()),
-        },
+        Examined::Same(outer) => print_same(&SealedFileView::of(&args.file, outer), format),
     }
 }
 
@@ -117,7 +114,7 @@ fn examine(file: &Path, identities: Option<&Identities>, expected: Option<u64>) 
         check_hash(file, contents.file_hash, expected)?;
         return Ok(Examined::Whole(Box::new(contents), None));
     }
-    let outer = Outer::of(file).map_err(refused)?;
+    let outer = Outer::of(file).map_err(|error| sealed::unreadable(file, &error))?;
     check_hash(file, outer.hash, expected)?;
     match (identities, expected) {
         (Some(identities), _) => {
@@ -158,6 +155,15 @@ fn print(verdict: &str, view: &ContentsView, format: Format) -> Result<(), Failu
     match format {
         Format::Json => output::json(view)?,
         Format::Table => output::line(&view.render(verdict))?,
+    }
+    Ok(())
+}
+
+/// Says that a file is the one that was saved.
+fn print_same(view: &SealedFileView, format: Format) -> Result<(), Failure> {
+    match format {
+        Format::Json => output::json(view)?,
+        Format::Table => output::line(&view.render())?,
     }
     Ok(())
 }

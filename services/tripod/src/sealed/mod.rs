@@ -24,7 +24,7 @@ mod sink;
 mod tests;
 
 pub(crate) use identities::Identities;
-pub(crate) use opened::{is_sealed, open};
+pub(crate) use opened::{is_sealed, open, unreadable};
 pub(crate) use outer::Outer;
 pub(crate) use recipient::{Recipient, check_number};
 pub(crate) use sink::Sink;

@@ -95,7 +95,8 @@ fn damaged(file: &Path, what: &str) -> Failure {
     )
 }
 
-fn unreadable(file: &Path, error: &io::Error) -> Failure {
+/// The file cannot be read.
+pub(crate) fn unreadable(file: &Path, error: &io::Error) -> Failure {
     Failure::new(
         Code::BackupIo,
         format!("cannot read {}: {error}; check the path, its permissions and the disk", file.display()),
