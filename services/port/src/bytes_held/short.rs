@@ -42,8 +42,8 @@ impl fmt::Display for Short {
             ),
             Self::Identity { limit } => write!(
                 f,
-                "{code}: this process holds {} MiB for all connections with this certificate's name, all that one name may \
-                 (three quarters of --client-memory-mib); wait for answers before you ask for more",
+                "{code}: this process holds {} MiB for all connections of this certificate's name, or of this token, all that \
+                 one may (three quarters of --client-memory-mib); wait for answers before you ask for more",
                 limit >> 20
             ),
             Self::Connection { limit } => write!(

@@ -197,9 +197,7 @@ fn what_many_threads_hold_is_within_the_limit_and_who_waits_is_always_woken() {
 }
 
 fn account_of(budget: &Budget, name: &str) -> Account {
-    let account = budget.account();
-    account.belong_to(name);
-    account
+    budget.account().named(name)
 }
 
 #[test]
@@ -271,4 +269,62 @@ async fn what_lies_unread_while_a_request_waits_is_the_identitys_too() {
     drop(turns);
     assert_eq!(budget.held(), 50 * MIB);
     assert!(other.call(10 * MIB).is_ok());
+}
+
+#[tokio::test]
+async fn what_was_held_before_its_client_proved_a_name_comes_back_from_where_it_was_held() {
+    let window = u64::from(CONNECTION_WINDOW_BYTES);
+    let budget = budget(100 * MIB, 50 * MIB);
+    let unnamed = budget.account();
+    let before = unnamed.call(30 * MIB).unwrap();
+    let ended_before = CallBytes::of(unnamed.call(10 * MIB).unwrap());
+    let _full = unnamed.call(10 * MIB).unwrap();
+    let mut turns = [unnamed.turn(Direction::Requests), unnamed.turn(Direction::Requests)];
+    assert_eq!(turns[0].come().now_or_never(), Some(Ok(())), "one always goes on");
+    assert!(turns[1].come().now_or_never().is_none(), "what lies unread is held for nobody known");
+    assert_eq!(budget.held(), 50 * MIB + window);
+
+    let named = unnamed.named("ours");
+    let other = account_of(&budget, "ours");
+    drop((turns, before));
+    ended_before.end();
+    let ended_since = CallBytes::of(named.call(5 * MIB).unwrap());
+    ended_since.end();
+    // Only what was held since counts for the identity, and until the answer is written.
+    let limit = budget.limits().one_identity();
+    assert_eq!(limit, 75 * MIB);
+    let rest = other.call(50 * MIB).expect("within its connection's limit");
+    let third = account_of(&budget, "ours");
+    assert_eq!(third.call(21 * MIB).unwrap_err(), Short::Identity { limit });
+    drop(third.call(20 * MIB).expect("all but what has ended and is not written"));
+    assert!(named.written(true));
+    drop(third.call(25 * MIB).expect("it is written"));
+    drop((rest, ended_before, ended_since));
+    assert_eq!(budget.held(), 10 * MIB, "the one that fills it");
+}
+
+#[test]
+fn what_ended_goes_with_its_connection_for_whomever_it_was_held() {
+    let budget = budget(100 * MIB, 50 * MIB);
+    let unnamed = budget.account();
+    let [one, other] = [account_of(&budget, "ours"), account_of(&budget, "ours")];
+    CallBytes::of(unnamed.call(10 * MIB).unwrap()).end();
+    let named = unnamed.named("ours");
+    CallBytes::of(named.call(20 * MIB).unwrap()).end();
+    drop((unnamed, named));
+    assert_eq!(budget.held(), 0);
+    let held = [one.call(50 * MIB), other.call(25 * MIB)];
+    assert!(held.iter().all(Result::is_ok), "nothing is held for the identity: {held:?}");
+}
+
+#[test]
+fn a_connection_has_one_name() {
+    let budget = budget(100 * MIB, 50 * MIB);
+    let account = account_of(&budget, "first");
+    let held = account.named("second").call(50 * MIB).unwrap();
+    let limit = budget.limits().one_identity();
+    assert_eq!(account_of(&budget, "first").call(26 * MIB).unwrap_err(), Short::Identity { limit });
+    assert!(account_of(&budget, "second").call(50 * MIB).is_ok());
+    drop(held);
+    assert_eq!(budget.held(), 0);
 }
