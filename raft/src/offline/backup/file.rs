@@ -102,6 +102,10 @@ impl Reader {
 
 impl Blob for OpenedContent {
     fn read_at(&self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        if offset_bytes >= self.size_bytes {
+            // As of a file. What a content does that is asked for something behind its end is its own affair.
+            return Ok(0);
+        }
         let (read, rest) = {
             let mut reader = self.reader.lock();
             let read = reader.read_at(offset_bytes, buffer)?;

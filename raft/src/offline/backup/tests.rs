@@ -350,3 +350,31 @@ fn a_content_whose_seal_is_broken_is_damaged_and_no_trouble_of_the_disk() {
         assert!(!plan.data.exists());
     }
 }
+
+/// A content that is never to be asked for what is behind its end.
+struct Strict(std::io::Cursor<Vec<u8>>);
+
+impl std::io::Read for Strict {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.0.read(buffer)
+    }
+}
+
+impl std::io::Seek for Strict {
+    fn seek(&mut self, to: std::io::SeekFrom) -> std::io::Result<u64> {
+        let length = self.0.get_ref().len() as u64;
+        assert!(!matches!(to, std::io::SeekFrom::Start(at) if at >= length), "{to:?} of {length}");
+        self.0.seek(to)
+    }
+}
+
+#[test]
+fn behind_the_end_of_an_opened_content_is_nothing_as_of_a_file() {
+    let content = Strict(std::io::Cursor::new(vec![7; 10]));
+    let opened = super::file::OpenedContent::open(Box::new(content), Pace::unlimited()).unwrap();
+    let mut buffer = [0; 8];
+    for (offset, expected) in [(0, 8), (8, 2), (10, 0), (11, 0), (u64::MAX, 0), (3, 7)] {
+        assert_eq!(opened.read_at(offset, &mut buffer).unwrap(), expected, "from {offset}");
+    }
+    assert_eq!(opened.size().unwrap(), 10);
+}

@@ -24,6 +24,11 @@ impl Identities {
     /// The file cannot be read, others may read it, or it holds something else. What it holds is never told.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let file = secret_file::open(path).map_err(|why| refused(path, &why))?;
+        let length = file.metadata().map_err(|error| refused(path, &error.to_string()))?.len();
+        if length > FILE_BYTES_MAX {
+            // Or those at its end would be left out without a word.
+            return Err(refused(path, &format!("it has {length} bytes, and {FILE_BYTES_MAX} is the most")));
+        }
         let parsed = age::IdentityFile::from_buffer(BufReader::new(file.take(FILE_BYTES_MAX)));
         let all = parsed.map_err(|error| refused(path, &error.to_string()))?;
         let all = all.into_identities().map_err(|error| refused(path, &error.to_string()))?;

@@ -1,7 +1,7 @@
 //! The content of a sealed backup.
 
 use std::fs::File;
-use std::io::{self, BufReader, ErrorKind, Read as _};
+use std::io::{self, BufReader, ErrorKind, Read as _, Seek as _};
 use std::path::Path;
 
 use age::DecryptError;
@@ -15,12 +15,15 @@ use crate::failure::Failure;
 const MAGIC: &[u8] = b"age-encryption.org/v1\n";
 /// How the last line of its head begins.
 const LAST_LINE: &[u8] = b"\n--- ";
+/// What follows in that line, a MAC in base64, and then its end.
+const MAC_LETTERS: usize = 43;
 /// A head that is longer is refused before anything is made of it: sixteen recipients need 2 KiB.
-const HEAD_BYTES_MAX: u64 = 64 << 10;
+const HEAD_BYTES_MAX: u64 = 16 << 10;
 
 /// Whether a file is sealed. One that cannot be read is not: whoever reads it next says why.
 pub(crate) fn is_sealed(file: &Path) -> bool {
-    head(file, MAGIC.len() as u64).is_ok_and(|head| head == MAGIC)
+    let begin = File::open(file).and_then(|file| head(&file, MAGIC.len() as u64));
+    begin.is_ok_and(|begin| begin == MAGIC)
 }
 
 /// Opens a sealed file.
@@ -39,11 +42,13 @@ pub(super) fn open_by<'a>(
     identities: impl Iterator<Item = &'a dyn age::Identity>,
     named: &str,
 ) -> Result<Box<dyn Content>, Failure> {
-    let head = head(file, HEAD_BYTES_MAX).map_err(|error| unreadable(file, &error))?;
+    // It is opened once: what was looked at is what is read, whatever has its name by then.
+    let mut input = File::open(file).map_err(|error| unreadable(file, &error))?;
+    let head = head(&input, HEAD_BYTES_MAX).map_err(|error| unreadable(file, &error))?;
     if !is_ended(&head) {
         return Err(damaged(file, "its head has no end"));
     }
-    let input = File::open(file).map_err(|error| unreadable(file, &error))?;
+    input.rewind().map_err(|error| unreadable(file, &error))?;
     let opened = age::Decryptor::new_buffered(BufReader::new(input));
     let content = opened.and_then(|opened| opened.decrypt(identities));
     match content {
@@ -53,16 +58,20 @@ pub(super) fn open_by<'a>(
 }
 
 /// The first bytes of a file.
-fn head(file: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
+fn head(file: &File, most_bytes: u64) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
-    File::open(file)?.take(most_bytes).read_to_end(&mut head)?;
+    file.take(most_bytes).read_to_end(&mut head)?;
     Ok(head)
 }
 
-/// Whether the last line of the head is there, as a whole.
+/// Whether the last line of the head is there, as a whole. Of one that is too short the library takes the rest from what
+/// follows, up to the next end of a line, and that may be the end of the file.
 fn is_ended(head: &[u8]) -> bool {
     let last = head.windows(LAST_LINE.len()).position(|bytes| bytes == LAST_LINE);
-    last.is_some_and(|last| head[last + 1..].contains(&b'\n'))
+    last.is_some_and(|last| {
+        let mac = &head[last + LAST_LINE.len()..];
+        mac.iter().position(|byte| *byte == b'\n') == Some(MAC_LETTERS)
+    })
 }
 
 fn refused(file: &Path, error: &DecryptError, named: &str) -> Failure {

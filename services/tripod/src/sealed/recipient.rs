@@ -9,6 +9,16 @@ use crate::failure::Failure;
 /// More are refused: each has a part of its own at the head of every file.
 pub(crate) const RECIPIENTS_MAX: usize = 16;
 
+/// Points of small order, one for each value. Of what is sealed for one of them there is no secret, so anybody could open it;
+/// and the library takes them for a broken source of random bits, and panics.
+pub(super) const NOBODYS: [&str; 5] = [
+    "age1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq5cu47z",
+    "age1qyqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqj7vrya",
+    "age1ur4h5lpmgxu2u9jku0a0r87ydtdqnr0tnsetrlvxvgz3vh6fhqqqzyt4v9",
+    "age1t7wft09r2zxzfvwsk92eeql0tvzyghxytqwgapkcyf8dm5ylz9ts6wm9s8",
+    "age1anlllllllllllllllllllllllllllllllllllllllllllllllals4n2t7m",
+];
+
 /// The public half of a pair of keys of age: `age1` and 58 letters and digits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Recipient(age::x25519::Recipient);
@@ -30,10 +40,17 @@ impl FromStr for Recipient {
                     .to_owned(),
             );
         }
-        let parsed = text.parse().map(Self);
-        parsed.map_err(|why: &'static str| {
+        let refused = |why: &str| {
             format!("no recipient of age (`age1` and 58 letters and digits): {why}; `age-keygen` makes one")
-        })
+        };
+        let parsed: age::x25519::Recipient = text.parse().map_err(refused)?;
+        // Equal is what has the same value, however it is written.
+        let is_parsed =
+            |text: &str| text.parse::<age::x25519::Recipient>().is_ok_and(|known| known == parsed);
+        if NOBODYS.into_iter().any(is_parsed) {
+            return Err(refused("it belongs to no identity"));
+        }
+        Ok(Self(parsed))
     }
 }
 

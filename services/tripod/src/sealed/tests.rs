@@ -119,6 +119,52 @@ fn a_head_without_an_end_is_refused_before_it_is_read() {
 }
 
 #[test]
+fn nothing_of_the_content_is_taken_for_the_rest_of_a_head_whose_last_line_is_too_short_or_long() {
+    let place = tempfile::tempdir().expect("a directory");
+    let keys = key_file(place.path(), "key.txt", &[&Identity::generate()]);
+    let file = place.path().join("b.snap.age");
+    let content = "x".repeat(4 << 20);
+    for mac in ["", "a", &"A".repeat(42), &"A".repeat(44)] {
+        fs::write(&file, format!("age-encryption.org/v1\n-> X25519 a\n\n--- {mac}\n{content}"))
+            .expect("written");
+        let refused = opened(&file, &keys).expect_err("it is no head");
+        assert_eq!(refused.code(), Code::BackupDamaged);
+        assert!(refused.to_string().contains("its head has no end"), "{mac}: {refused}");
+    }
+}
+
+/// A hostile file must not have this process work for years.
+#[test]
+fn a_passphrase_is_never_tried_whatever_work_it_asks_for() {
+    let place = tempfile::tempdir().expect("a directory");
+    let keys = key_file(place.path(), "key.txt", &[&Identity::generate()]);
+    let file = place.path().join("b.snap.age");
+    let (salt, letters) = ("A".repeat(22), "A".repeat(43));
+    for work in ["1", "22", "62", "255", "99999999999999999999"] {
+        let head = format!("age-encryption.org/v1\n-> scrypt {salt} {work}\n{letters}\n--- {letters}\n");
+        fs::write(&file, head + &"x".repeat(1_000)).expect("written");
+        let refused = opened(&file, &keys).expect_err("no identity is a passphrase");
+        assert_eq!(refused.code(), Code::BackupIdentity, "{work}: {refused}");
+    }
+}
+
+#[test]
+fn nothing_is_sealed_for_a_recipient_that_is_nobodys() {
+    // As they are, with another number of the same value, and with the bit set that does not count.
+    let written_otherwise = [
+        "age1ahlllllllllllllllllllllllllllllllllllllllllllllllalsn46ayy",
+        "age1amlllllllllllllllllllllllllllllllllllllllllllllllalselrwrv",
+        "age1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqzqqsuwj9m",
+    ];
+    for text in super::recipient::NOBODYS.into_iter().chain(written_otherwise) {
+        assert!(text.parse::<age::x25519::Recipient>().is_ok(), "{text} is one to the library");
+        let refused = text.parse::<Recipient>().expect_err("nobody's");
+        assert!(refused.contains("it belongs to no identity"), "{refused}");
+    }
+    assert!(Identity::generate().to_public().to_string().parse::<Recipient>().is_ok());
+}
+
+#[test]
 fn what_was_written_is_read_again_without_any_of_the_recipients() {
     let place = tempfile::tempdir().expect("a directory");
     let file = place.path().join("b.snap.age");
@@ -150,4 +196,8 @@ fn identities_come_from_a_file_that_nobody_else_reads_and_are_never_told() {
         assert!(told.starts_with("T5107 backup-identity: ") && !told.contains(&secret), "{told}");
     }
     assert!(Identities::read(&place.path().join("none")).is_err());
+    let long = format!("{secret}\n").repeat((1 << 20) / secret.len());
+    fs::write(&keys, long).expect("written");
+    let told = Identities::read(&keys).map(|_| ()).expect_err("some would be left out").to_string();
+    assert!(told.contains("is the most"), "{told}");
 }
