@@ -106,7 +106,8 @@ impl Folder {
                 all.push(Found { path, form, index, saved });
             }
         }
-        all.sort_by_key(|found| found.index);
+        // A node that begins to seal makes another one of an index at which nothing has happened since.
+        all.sort_by_key(|found| (found.index, found.saved));
         Ok(all)
     }
 
@@ -167,6 +168,8 @@ impl Folder {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn names(directory: &Path) -> Vec<String> {
@@ -229,6 +232,22 @@ mod tests {
         assert_eq!(folder.newest().expect("readable"), Some(newest));
         assert_eq!(folder.count(), 1);
         assert!(foreign.exists(), "it is not ours");
+    }
+
+    #[test]
+    fn of_two_forms_of_one_index_the_one_that_was_made_last_stays() {
+        for (first, last) in [(Form::Plain, Form::Sealed), (Form::Sealed, Form::Plain)] {
+            let place = tempfile::tempdir().expect("a directory");
+            let folder = Folder::new(place.path(), NodeId(1), "c");
+            for (form, seconds) in [(first, 1), (last, 2)] {
+                let file = fs::File::create(folder.file_of(LogIndex(7), form)).expect("made");
+                file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)).expect("set");
+            }
+            assert_eq!(folder.newest().expect("readable").map(|found| found.form), Some(last));
+            folder.keep_newest(1).expect("removed");
+            assert_eq!(folder.newest().expect("readable").map(|found| found.form), Some(last));
+            assert_eq!(folder.count(), 1);
+        }
     }
 
     #[test]
