@@ -1,17 +1,19 @@
 //! By whom a release was made: the list of its hashes is signed as minisign does it.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use minisign::{PublicKey, SecretKey, SecretKeyBox};
 
 use super::release::Release;
+use crate::cargo::SIGNING_PASSWORD as PASSWORD;
 
 /// What follows the name of a file in that of its signature.
 pub(crate) const SUFFIX: &str = ".minisig";
-/// The password of the key.
-const PASSWORD: &str = "MINISIGN_PASSWORD";
+/// What others may do to the key: nothing.
+const OTHERS: u32 = 0o077;
 
 /// Signs with one key.
 pub(crate) struct Signer {
@@ -23,14 +25,18 @@ impl Signer {
     /// The key in a file, as `minisign -G` or `minisign -GW` makes it.
     ///
     /// # Errors
-    /// It is no such file, or the password is not its own.
+    /// It is no such file, others may use it, or the password is not its own.
     pub(crate) fn read(file: &Path) -> Result<Self> {
         Self::with_password(file, std::env::var(PASSWORD).ok())
     }
 
     fn with_password(file: &Path, password: Option<String>) -> Result<Self> {
         let shown = file.display();
-        let text = fs::read_to_string(file).with_context(|| format!("cannot read {shown}"))?;
+        let read = || format!("cannot read {shown}");
+        if fs::metadata(file).with_context(read)?.mode() & OTHERS != 0 {
+            bail!("others may use {shown}, which signs releases; `chmod 600 {shown}`");
+        }
+        let text = fs::read_to_string(file).with_context(read)?;
         let unusable = || format!("{shown} is no secret key of minisign, or {PASSWORD} is not its password");
         let key = SecretKeyBox::from_string(&text).with_context(unusable)?;
         let key = match password {
@@ -57,7 +63,9 @@ impl Signer {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
     use std::io::Cursor;
+    use std::os::unix::fs::PermissionsExt as _;
 
     use minisign::{KeyPair, SignatureBox};
 
@@ -74,6 +82,10 @@ mod tests {
         };
         let pair = KeyPair::generate_unencrypted_keypair().unwrap();
         fs::write(&file, pair.sk.to_box(None).unwrap().into_string()).unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
+        let Err(error) = Signer::with_password(&file, None) else { panic!("others may read it") };
+        assert!(error.to_string().contains("`chmod 600 "), "{error}");
+        fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
         let signature = Signer::with_password(&file, None).unwrap().sign(b"sums", &sample()).unwrap();
         assert!(
             signature.contains("trusted comment: tripod-0.1.0-linux-x86_64 of commit time 1700000000"),
@@ -95,5 +107,7 @@ mod tests {
             let Err(error) = Signer::with_password(&file, wrong) else { panic!("taken") };
             assert!(error.to_string().contains(PASSWORD), "{error}");
         }
+        let builds = crate::cargo::cargo(&["build"]);
+        assert!(builds.get_envs().any(|(name, value)| name == PASSWORD && value.is_none()), "builds know it");
     }
 }
