@@ -17,8 +17,8 @@ pub(super) const ROWS: &[Mutant] = &[
         name: "certificate-of-another-cluster",
         promise: "What another cluster's certificates say means nothing, whoever has signed them.",
         file: "services/tls/src/chain.rs",
-        original: &["let identity = identity_in(&leaf)?.within(self.realm);"],
-        replacement: &["let identity = Ok::<_, tripod_identity::Refused>(identity_in(&leaf)?);"],
+        original: &["Some(realm) => identity.within(realm),"],
+        replacement: &["Some(_) => Ok::<_, tripod_identity::Refused>(identity),"],
         tests: TLS,
     },
     Mutant {
