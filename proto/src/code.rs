@@ -107,6 +107,7 @@ catalogue! {
     JobFull = 2211, "job-full", "a job takes as much memory as it may";
     StateFull = 2212, "state-full", "all jobs together take as much memory as they may";
     CallsMisused = 2213, "calls-misused", "a client broke the rules of a stream of calls";
+    IdentityMemoryFull = 2214, "identity-memory-full", "a node holds as many bytes for an identity as it may";
 
     LogDamaged = 3101, "log-damaged", "the log is damaged";
     LogIo = 3102, "log-io", "the log cannot be read or written";
@@ -173,6 +174,8 @@ catalogue! {
     BackupExists = 5103, "backup-exists", "the file to be written exists";
     BackupIo = 5104, "backup-io", "a snapshot file cannot be read or written";
     BackupElsewhere = 5105, "backup-elsewhere", "the backup directory belongs to another cluster";
+    BackupSealed = 5106, "backup-sealed", "a snapshot file is sealed, and no identity was given";
+    BackupIdentity = 5107, "backup-identity", "no identity that was given opens a sealed snapshot file";
     RestoreUsed = 5201, "restore-used", "the directory to restore into is in use";
     RestorePlan = 5202, "restore-plan", "what is to be restored contradicts itself";
     RestoreIo = 5203, "restore-io", "the directory to restore into cannot be written";

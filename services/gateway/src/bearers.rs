@@ -130,6 +130,8 @@ impl Bearers {
             self.0.tally.note(reason, connection.address().0);
             Status::unauthenticated(REFUSED)
         })?;
+        let token = bearer.token;
+        connection.belong_to(|| format!("token:{token}"));
         let is_operator = bearer.caller.role() == Some(Role::Operator);
         let maker = Maker::who_proved(bearer.caller.to_string(), is_operator, is_enforced);
         head.extensions.insert(Arc::new(maker));

@@ -100,6 +100,28 @@ async fn s30_whatever_is_wrong_with_a_token_its_call_is_told_the_same_and_the_no
 }
 
 #[tokio::test]
+async fn what_a_connection_holds_counts_for_the_first_bearer_that_is_believed_on_it() {
+    let site = Site::new(false).await;
+    let (_, text) = site.make(Kind::Agent).await;
+    let is_anybodys = |calls: &ConnectionCalls| {
+        let mut is_asked = false;
+        calls.belong_to(|| {
+            is_asked = true;
+            "token:test".to_owned()
+        });
+        !is_asked
+    };
+    for wrong in [head(CREATE, &[]), showing("x")] {
+        let (calls, mut wrong) = (ConnectionCalls::default(), wrong);
+        assert!(!matches!(site.admit(&mut wrong, &calls), Ok(Some(_))));
+        assert!(!is_anybodys(&calls), "nobody was believed");
+    }
+    let calls = ConnectionCalls::default();
+    site.admit(&mut showing(&text), &calls).expect("it holds").expect("it is shown");
+    assert!(is_anybodys(&calls));
+}
+
+#[tokio::test]
 async fn s30_a_token_in_plain_text_from_elsewhere_is_refused_and_revoked_unless_plain_text_is_taken() {
     let site = Site::new(false).await;
     let (token, text) = site.make(Kind::Agent).await;
