@@ -133,7 +133,6 @@ fn member(member: &MemberStatus, announced: &Members) -> wire::Member {
         voter: member.voter,
         matched_index: member.matched.map_or(0, |index| index.0),
         heard_ms_ago: None,
-        origin: None,
     }
 }
 
@@ -196,6 +195,7 @@ fn task(task: &Info) -> wire::TaskState {
         standing: String::new(),
         end: None,
         heard_ms_ago: None,
+        origin: None,
     }
 }
 

@@ -24,7 +24,7 @@ impl ReadOnlyFile {
 }
 
 fn refused() -> io::Error {
-    io::Error::new(io::ErrorKind::PermissionDenied, "this file is only read")
+    io::Error::new(ErrorKind::PermissionDenied, "this file is only read")
 }
 
 impl Blob for ReadOnlyFile {

@@ -84,9 +84,10 @@ pub(super) fn read_content(
 
 fn read_blob(path: &Path, file: Arc<dyn Blob>) -> Result<(Contents, Header, State), Error> {
     let mut counts = Counts::default();
-    let read = snapshot::examine(file.clone(), &mut |record| counts.add(record));
+    let whole = Arc::clone(&file);
+    let read = snapshot::examine(file, &mut |record| counts.add(record));
     let (header, state) = read.map_err(|error| refused(path, &error))?;
-    let (file_bytes, file_hash) = seal(&*file).map_err(|error| unreadable(path, &error))?;
+    let (file_bytes, file_hash) = seal(&*whole).map_err(|error| unreadable(path, &error))?;
     Ok((contents(&header, &state, counts, (file_bytes, file_hash)), header, state))
 }
 

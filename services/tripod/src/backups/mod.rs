@@ -121,7 +121,7 @@ impl Keeper {
         let file = found.path.display();
         match outer {
             None => {
-                tracing::info!(%file, index = contents.index.0, bytes = contents.file_bytes, "backup made")
+                tracing::info!(%file, index = contents.index.0, bytes = contents.file_bytes, "backup made");
             }
             // What `tripod snapshot verify --hash` asks for.
             Some(Outer { bytes, hash }) => {

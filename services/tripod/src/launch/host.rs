@@ -85,7 +85,7 @@ async fn tell(limit: Duration, telling: impl Future<Output = Result<(), Error>>)
         // A cluster of an earlier level, for example.
         Ok(Err(error)) => tracing::debug!(%error, "nobody was told where the program runs, and how"),
         Err(_) => {
-            tracing::debug!("the cluster does not answer; nobody knows where the program runs, and how")
+            tracing::debug!("the cluster does not answer; nobody knows where the program runs, and how");
         }
     }
 }

@@ -156,7 +156,7 @@ fn nothing_is_sealed_for_a_recipient_that_is_nobodys() {
         "age1amlllllllllllllllllllllllllllllllllllllllllllllllalselrwrv",
         "age1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqzqqsuwj9m",
     ];
-    for text in super::recipient::NOBODYS.into_iter().chain(written_otherwise) {
+    for text in recipient::NOBODYS.into_iter().chain(written_otherwise) {
         assert!(text.parse::<age::x25519::Recipient>().is_ok(), "{text} is one to the library");
         let refused = text.parse::<Recipient>().expect_err("nobody's");
         assert!(refused.contains("it belongs to no identity"), "{refused}");
