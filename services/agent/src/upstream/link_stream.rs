@@ -55,12 +55,13 @@ impl LinkStream {
         None
     }
 
-    /// Whether the node has said that it stops. It is told once.
+    /// Whether the node has said that it stops, or has ended the stream in order. It is told once. A stream whose transport has
+    /// given up says nothing of the node: whatever is called next hears what became of the connection.
     pub(super) fn takes_leave(&self) -> bool {
         let opened = self.opened.lock();
         let Some(Opened { stream, .. }) = &*opened else { return false };
-        let is_leaving = stream.is_leaving() && matches!(stream.end(), None | Some(Reason::Over));
-        is_leaving && !self.is_goodbye_told.swap(true, Ordering::Relaxed)
+        let takes_leave = stream.has_goodbye() || matches!(stream.end(), Some(Reason::Over));
+        takes_leave && !self.is_goodbye_told.swap(true, Ordering::Relaxed)
     }
 }
 
