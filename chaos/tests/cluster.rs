@@ -7,7 +7,7 @@ use futures::future::join_all;
 use tripod_calls::Multiplexed;
 use tripod_load::connect;
 use tripod_load::system::{Client, Freshness};
-use tripod_processes::cluster::{Cluster, ClusterOptions};
+use tripod_processes::cluster::{Cluster, ClusterOptions, open_streams, takes_streams};
 use tripod_proto::tripod::v1::PutRequest;
 use tripod_proto::tripod::v1::kv_client::KvClient;
 
@@ -90,5 +90,7 @@ async fn what_a_stream_writes_enters_the_log_in_its_order_although_much_of_it_wa
             let overtaken = indexes.windows(2).position(|pair| pair[0] > pair[1]);
             assert_eq!(overtaken, None, "through node {node}, which {leader} leads: {indexes:?}");
         }
+        let open = open_streams(&cluster.http_endpoint(node)).await.unwrap();
+        assert!(open > 0 && takes_streams(&cluster.endpoint(node)).await.unwrap(), "{open} are open");
     }
 }

@@ -36,6 +36,28 @@ CASES = [
             "image": {"repository": "registry.example.org/tripod", "tag": "0.1.0"},
         },
     ),
+    (
+        "protected",
+        "tripod",
+        "ml",
+        {
+            "tls": {
+                "volume": {
+                    "secret": {
+                        "secretName": "tripod-tls",
+                        "defaultMode": 0o440,
+                        "items": [
+                            {"key": f"tripod-{node}.{ending}", "path": f"tripod-{node}/tls.{ending}"}
+                            for node in (1, 2, 3)
+                            for ending in ("crt", "key")
+                        ]
+                        + [{"key": "ca.crt", "path": f"tripod-{node}/ca.crt"} for node in (1, 2, 3)],
+                    }
+                },
+                "directory": "$(POD_NAME)",
+            },
+        },
+    ),
 ]
 
 # Values that the schema must refuse, and a word of the reason.
@@ -46,6 +68,8 @@ REFUSED = [
     ({"ports": {"client": 40000}}, "client"),
     ({"antiAfinity": "soft"}, "antiAfinity"),
     ({"pauseBeforeStop": 0}, "pauseBeforeStop"),
+    ({"settings": {"insecure": "true"}}, "insecure"),
+    ({"tls": {"directory": "../node"}}, "directory"),
 ]
 
 

@@ -108,6 +108,7 @@ catalogue! {
     JobFull = 2211, "job-full", "a job takes as much memory as it may";
     StateFull = 2212, "state-full", "all jobs together take as much memory as they may";
     CallsMisused = 2213, "calls-misused", "a client broke the rules of a stream of calls";
+    IdentityMemoryFull = 2214, "identity-memory-full", "a node holds as many bytes for an identity as it may";
 
     LogDamaged = 3101, "log-damaged", "the log is damaged";
     LogIo = 3102, "log-io", "the log cannot be read or written";
@@ -175,6 +176,8 @@ catalogue! {
     BackupExists = 5103, "backup-exists", "the file to be written exists";
     BackupIo = 5104, "backup-io", "a snapshot file cannot be read or written";
     BackupElsewhere = 5105, "backup-elsewhere", "the backup directory belongs to another cluster";
+    BackupSealed = 5106, "backup-sealed", "a snapshot file is sealed, and no identity was given";
+    BackupIdentity = 5107, "backup-identity", "no identity that was given opens a sealed snapshot file";
     RestoreUsed = 5201, "restore-used", "the directory to restore into is in use";
     RestorePlan = 5202, "restore-plan", "what is to be restored contradicts itself";
     RestoreIo = 5203, "restore-io", "the directory to restore into cannot be written";
@@ -225,6 +228,7 @@ catalogue! {
     WaitsForKey = 7104, "waits-for-key", "a task waits for a key that nobody has written";
     Busy = 7105, "busy", "a task is alive and has not come to where others wait";
     Late = 7106, "late", "a task has not been heard for longer than its heartbeats take";
+    Frozen = 7107, "frozen", "the process of a task does not run";
     HostSilent = 7108, "host-silent", "all tasks of a host have not been heard";
     Ended = 7109, "ended", "the process of a task has ended";
     Gone = 7110, "gone", "a task was given up";
@@ -234,6 +238,7 @@ catalogue! {
     Leaderless = 7202, "leaderless", "enough voters answer, and none of them leads";
     NodeCut = 7203, "node-cut", "a node is cut off from its peers";
     DiskSlow = 7204, "disk-slow", "the disk of the leader is slow";
+    LeaderPaused = 7205, "leader-paused", "the process of the leader did not run for a while";
     ApplyBacklog = 7206, "apply-backlog", "a node is behind with what is committed";
     EventsUnknown = 7301, "events-unknown", "nothing is known of a job of that name";
     EventsNotTold = 7302, "events-not-told", "the feature level does not let events be told";

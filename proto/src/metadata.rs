@@ -14,6 +14,9 @@ pub const LASTING: &str = "x-tripod-lasting";
 /// Request, binary: the message by which the client of an agent registered, where the call itself does not say who makes it.
 pub const REGISTRATION: &str = "x-tripod-registration-bin";
 
+/// Registration, binary: a `tripod.v1.TaskOrigin` that says where the client comes from, as whoever passes it on knows.
+pub const ORIGIN: &str = "x-tripod-where-bin";
+
 /// Request of an agent with `EnumerateDevices`: `digest` has the answer name itself and nothing else, `whole` has it name itself
 /// besides. Answer: its name, which every answer of the same bytes has from the same build, and no other has.
 pub const DEVICES: &str = "x-tripod-devices";

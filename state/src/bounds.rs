@@ -56,7 +56,9 @@ impl Command {
                 | task::Command::NoteInterval { .. }
                 | task::Command::NoteHost { .. }
                 | task::Command::End { .. }
-                | task::Command::Ended { .. } => Ok(()),
+                | task::Command::Ended { .. }
+                | task::Command::RegisterFrom { .. }
+                | task::Command::NoteOrigin { .. } => Ok(()),
             },
             Self::Job(job::Command::Create { spec, .. }) => {
                 at_most("groups of a job", spec.groups.len(), GROUPS_MAX as u64)?;

@@ -152,8 +152,15 @@ fn of_task(job: &Job, command: &task::Command, encoded: u64) -> (Purpose, u64) {
             (purpose, encoded.saturating_add(listed_bytes(devices.len())).saturating_add(ELEMENT_BYTES))
         }
         task::Command::Register { .. } | task::Command::NoteInterval { .. } => (Purpose::GoOn, ELEMENT_BYTES),
+        task::Command::RegisterFrom { .. } => {
+            (Purpose::GoOn, encoded.saturating_add(ELEMENT_BYTES).saturating_add(ELEMENT_BYTES))
+        }
         // For people alone: it waits until there is room.
         task::Command::NoteHost { .. } => (Purpose::Begin, encoded.saturating_add(ELEMENT_BYTES)),
+        task::Command::NoteOrigin { .. } => {
+            let elements = ELEMENT_BYTES.saturating_add(ELEMENT_BYTES);
+            (Purpose::Begin, encoded.saturating_add(encoded).saturating_add(elements))
+        }
         task::Command::Alive { tasks, .. } => {
             (Purpose::GoOn, listed_bytes(tasks.len()).saturating_add(ELEMENT_BYTES))
         }
@@ -196,6 +203,7 @@ fn of_runtime(job: &Job, command: &runtime::Command, encoded: u64) -> (Purpose, 
     match command {
         runtime::Command::Enumerate { .. } | runtime::Command::Put { .. } => (Purpose::Begin, bytes),
         runtime::Command::Connect { .. } => (Purpose::GoOn, bytes),
+        runtime::Command::ConnectFrom { .. } => (Purpose::GoOn, bytes.saturating_add(ELEMENT_BYTES)),
         runtime::Command::Arrive { barrier, .. } if is_known(barrier) => (Purpose::GoOn, ELEMENT_BYTES),
         runtime::Command::GiveUp { barrier, .. } if is_known(barrier) => (Purpose::Nothing, 0),
         runtime::Command::Arrive { .. } | runtime::Command::GiveUp { .. } => (Purpose::Begin, bytes),

@@ -78,6 +78,21 @@ impl State {
         self.jobs.get(job)?.domains.processes.of(task, incarnation)
     }
 
+    /// Where the process that is this life of a task comes from, if anything was said of it.
+    #[must_use]
+    pub fn origin(&self, job: JobId, task: TaskId, incarnation: Incarnation) -> Option<&task::Origin> {
+        self.jobs.get(job)?.domains.origins.of(task, incarnation)
+    }
+
+    /// The host of the process that is this life of a task: as whoever started it said, or else as its registration did; empty
+    /// if nobody has.
+    #[must_use]
+    pub fn host(&self, job: JobId, task: TaskId, incarnation: Incarnation) -> &str {
+        let said = self.process(job, task, incarnation).map(|process| process.host);
+        let said = said.filter(|host| !host.is_empty());
+        said.or_else(|| Some(self.origin(job, task, incarnation)?.host.as_str())).unwrap_or_default()
+    }
+
     /// How the process that was this life of a task ended, if whoever started it has said so.
     #[must_use]
     pub fn end_of(&self, job: JobId, task: TaskId, incarnation: Incarnation) -> Option<&task::End> {

@@ -105,14 +105,18 @@ const MINDSPORES: [&str; 2] = ["2.10.0", "2.0.0"];
 
 /// Each environment takes almost three gigabytes, so the older one is for those who ask for it.
 #[rustfmt::skip] // A table is read by its columns.
-const OF_MINDSPORE: [Row<mindspore::Part, 2>; 4] = {
+const OF_MINDSPORE: [Row<mindspore::Part, 2>; 6] = {
     use mindspore::Part::{
-        Agent, AttachedKilled, Away, LeaderKilled, ParameterServer, Recovery, Rounds, Undisturbed,
+        Agent, AgentAway, AgentRounds, AgentUndisturbed, AttachedKilled, Away, Launcher, LeaderKilled,
+        ParameterServer, Recovery, Rounds, Undisturbed,
     };
     [
         // 2.10.0 2.0.0
         Row([Every, All], &[LeaderKilled]),
         Row([All,   All], &[Undisturbed, AttachedKilled, Agent, Away, Rounds]),
+        Row([All,   All], &[AgentUndisturbed, AgentAway, AgentRounds]),
+        // The launcher came after 2.0.
+        Row([All,   Never], &[Launcher]),
         // A 2.0 that comes back waits in `init` for the other one, whose AllReduce has failed by then.
         Row([All,   Never], &[Recovery]),
         // No later release has such nodes.

@@ -8,6 +8,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
+/// The password of the key by which a release is signed.
+pub(crate) const SIGNING_PASSWORD: &str = "MINISIGN_PASSWORD";
 /// Lines of a log that an error quotes.
 const LAST_LINES: usize = 40;
 
@@ -21,7 +23,8 @@ pub(crate) fn root() -> PathBuf {
 #[must_use]
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(arguments).current_dir(root());
+    // What builds crates of others has no use for it.
+    command.args(arguments).current_dir(root()).env_remove(SIGNING_PASSWORD);
     if std::env::var_os("CI").is_some() {
         // What is built once needs no notes for the next time, which take a tenth of the time and the disk.
         command.env("CARGO_INCREMENTAL", "0");

@@ -403,6 +403,12 @@ const THEIRS: &[Theirs] = &[
         because: "one crate knows how connections are protected",
     },
     Theirs {
+        crates: &["age"],
+        normal: Users::These(&["tripod"]),
+        dev: Users::These(&["tripod"]),
+        because: "whoever reads and writes files of operators seals and opens them",
+    },
+    Theirs {
         crates: &["x509-parser"],
         normal: Users::These(&["tripod-tls", "tripod"]),
         dev: Users::These(&["tripod-tls"]),

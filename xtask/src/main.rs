@@ -4,7 +4,7 @@
 //! | module | purpose |
 //! |---|---|
 //! | `stage` | named steps with progress and a summary |
-//! | `verify` | what can be said without running anything: `tidy`, `edges`, `floors`, fmt, clippy, doc |
+//! | `verify` | what can be said without running anything: `tidy`, `edges`, `floors`, `deny`, fmt, clippy, doc |
 //! | `test` | verify, build, Rust tests, real clients, simulation, chaos |
 //! | `machine` | what the machine is, and lacks |
 //! | `rust_tests` | the tests that cargo builds |
@@ -27,6 +27,7 @@ mod bench;
 mod cargo;
 mod clean_root;
 mod clients;
+mod deny;
 #[cfg(test)]
 mod deploy;
 mod dist;

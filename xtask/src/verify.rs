@@ -5,7 +5,7 @@ use anyhow::Result;
 
 use crate::cargo::{cargo, metadata, root, run};
 use crate::stage::Stage;
-use crate::{edges, floors, tidy};
+use crate::{deny, edges, floors, tidy};
 
 /// The stages, cheapest first.
 pub(crate) fn stages() -> Vec<Stage> {
@@ -13,6 +13,7 @@ pub(crate) fn stages() -> Vec<Stage> {
         Stage::new("tidy", || tidy::check(&root())),
         Stage::new("edges", || edges::check(&metadata()?)),
         Stage::new("floors", || floors::check(&root())),
+        Stage::new("deny", deny::check),
         Stage::new("fmt", || run(cargo(&["fmt", "--all", "--check"]))),
         Stage::new("clippy", clippy),
         Stage::new("doc", doc),

@@ -159,6 +159,11 @@ impl Client {
         self.channels[self.place].1.clone()
     }
 
+    /// A channel to the machine at that place, whatever was asked before.
+    pub(crate) fn channel_at(&self, place: usize) -> Channel {
+        self.channels[place].1.clone()
+    }
+
     /// A channel to the next node in turn.
     pub(crate) fn next_channel(&mut self) -> (NodeId, Channel) {
         self.renew_when_settled();
@@ -195,16 +200,21 @@ impl Client {
         }
     }
 
+    /// How long a call may take now.
+    pub(crate) fn patience(&mut self) -> Duration {
+        if self.settled() {
+            ANSWERED_WITHIN
+        } else {
+            Duration::from_millis(self.dice.random_range(300..4000))
+        }
+    }
+
     /// Waits for an answer, for as long as a call may take now.
     pub(crate) async fn ask<T>(
         &mut self,
         call: impl Future<Output = Result<Response<T>, Status>>,
     ) -> Answer<T> {
-        let patience = if self.settled() {
-            ANSWERED_WITHIN
-        } else {
-            Duration::from_millis(self.dice.random_range(300..4000))
-        };
+        let patience = self.patience();
         self.ask_within(patience, call).await
     }
 

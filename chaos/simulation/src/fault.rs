@@ -35,6 +35,10 @@ pub(crate) enum Fault {
     ClientsSee(Victim),
     /// Messages to and from a node are kept back, and all come when it is over: a node that stood still.
     Hold(Victim),
+    /// The leader's connections to other nodes are reset, and new ones refused, while its process lives and clients reach
+    /// it. When another one has led for a while, those to all but that one come back: it may ask whether it still leads, and
+    /// has not heard that it does not.
+    StaleLeader,
     /// Messages to and from a node take so many milliseconds.
     Slow(Victim, u64),
     /// Of a thousand messages between nodes so many are lost, and with each the connection.
@@ -58,6 +62,7 @@ impl Fault {
             Self::Split => "partition-split",
             Self::ClientsSee(_) => "partition-clients",
             Self::Hold(_) => "hold",
+            Self::StaleLeader => "stale-leader",
             Self::Slow(..) => "slow-link",
             Self::Lossy(_) => "loss",
             Self::SlowDisk(_, ms) if ms >= 800 => "stalled-disk",
@@ -91,7 +96,7 @@ impl Fault {
             | Self::Slow(victim, _)
             | Self::SlowDisk(victim, _)
             | Self::ClockJump(victim, _) => Some(victim),
-            Self::PowerCutOfAll | Self::Split | Self::Lossy(_) => None,
+            Self::PowerCutOfAll | Self::Split | Self::StaleLeader | Self::Lossy(_) => None,
         }
     }
 }

@@ -18,7 +18,7 @@
 //! | module | what |
 //! |---|---|
 //! | `run`, `options`, `report`, `panics` | one seed, from start to verdict |
-//! | `plan`, `fault`, `nemesis` | what the seed decides, and doing it |
+//! | `plan`, `fault`, `nemesis`, `stale_leader` | what the seed decides, and doing it |
 //! | `node`, `network`, `clock` | a node, its network and its clock as a simulated host |
 //! | `client`, `workload` | the clients |
 //! | `watcher`, `observation`, `invariant` | what is seen of nodes, and the rules |
@@ -43,6 +43,7 @@ mod plan;
 mod planted;
 mod report;
 mod run;
+mod stale_leader;
 mod watcher;
 mod witness;
 mod workload;

@@ -10,6 +10,7 @@ use super::fault::{Fault, Victim};
 use super::node::Site;
 use super::observation::SimTime;
 use super::plan::{Plan, Planned};
+use super::stale_leader::StaleLeader;
 use super::witness::{Witness, micros};
 use tripod_checkers::history::OpenFault;
 
@@ -19,6 +20,8 @@ pub(crate) struct Nemesis {
     sites: Vec<Arc<Site>>,
     clients: Vec<String>,
     latency_max: Duration,
+    /// For how long another node must have led before a stale leader may ask others, in milliseconds.
+    stale_for_ms: u64,
     /// What is still to come, the next one last.
     coming: Vec<Planned>,
     present: Vec<Present>,
@@ -35,6 +38,7 @@ struct Present {
     /// Whom it hit, by place.
     hit: usize,
     recorded: OpenFault,
+    stale: Option<StaleLeader>,
 }
 
 impl Nemesis {
@@ -50,6 +54,7 @@ impl Nemesis {
             sites: sites.to_vec(),
             clients: clients.to_vec(),
             latency_max: Duration::from_millis(plan.latency_max_ms),
+            stale_for_ms: plan.stale_for_ms(),
             coming: plan.faults.iter().rev().copied().collect(),
             present: Vec::new(),
             dark: BTreeSet::new(),
@@ -65,6 +70,12 @@ impl Nemesis {
         while let Some(place) = self.present.iter().position(over) {
             let present = self.present.remove(place);
             self.undo(sim, at, present);
+        }
+        for stale in self.present.iter_mut().filter_map(|present| present.stale.as_mut()) {
+            if stale.turn(&self.sites, at) {
+                self.witness.note(at, "fault", format_args!("a stale leader reaches voters"));
+                self.witness.count("stale leaders that reached voters");
+            }
         }
         while self.coming.last().is_some_and(|planned| planned.from <= at) {
             let planned = self.coming.pop().expect("it was just seen");
@@ -85,22 +96,30 @@ impl Nemesis {
         self.witness.note(at, "fault", format_args!("{} of {target}: {fault}", fault.kind()));
         *self.counts.entry(fault.kind().to_owned()).or_default() += 1;
         let recorded = self.witness.recorder().fault(micros(at), fault.kind(), target);
+        let is_stale = fault == Fault::StaleLeader;
+        let stale = is_stale.then(|| StaleLeader::begin(&self.sites, hit, self.stale_for_ms));
         match fault {
+            // Its links are refused by the nodes' ends of them, whatever the network does.
+            Fault::StaleLeader => {}
             Fault::PowerCut(_) | Fault::Kill(_) => self.crash(sim, hit, fault),
             Fault::PowerCutOfAll => (0..self.sites.len()).for_each(|place| self.crash(sim, place, fault)),
             Fault::SlowDisk(_, ms) => self.sites[hit].disk.set_stalled(Duration::from_millis(ms)),
             Fault::ClockJump(_, ms) => self.sites[hit].set_clock_off(ms),
             _ => self.cut(sim, fault, hit),
         }
-        self.present.push(Present { planned, hit, recorded });
+        self.present.push(Present { planned, hit, recorded, stale });
         self.tell_silences();
     }
 
     fn undo(&mut self, sim: &mut Sim<'_>, at: SimTime, present: Present) {
-        let Present { planned, hit, recorded } = present;
+        let Present { planned, hit, recorded, stale } = present;
         self.witness.note(at, "fault", format_args!("over: {}", planned.fault));
         recorded.heal(micros(at));
+        if let Some(stale) = stale {
+            stale.end(&self.sites);
+        }
         match planned.fault {
+            Fault::StaleLeader => {}
             Fault::PowerCut(_) => self.light(sim, &[hit]),
             Fault::Kill(_) => self.restart(sim, hit),
             Fault::PowerCutOfAll => self.light(sim, &(0..self.sites.len()).collect::<Vec<_>>()),
@@ -236,6 +255,7 @@ impl Nemesis {
                 let clients = self.clients.iter().map(String::as_str);
                 others().chain(clients).for_each(|other| sim.hold(name, other));
             }
+            Fault::StaleLeader => {}
             Fault::Slow(_, ms) => {
                 others().for_each(|other| sim.set_link_latency(name, other, Duration::from_millis(ms)));
             }

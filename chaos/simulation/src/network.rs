@@ -2,7 +2,7 @@
 
 mod unheard;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::pin::Pin;
@@ -14,6 +14,8 @@ use futures::stream::{BoxStream, StreamExt as _};
 use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
+use tokio::sync::oneshot;
+use tokio::task::coop::{Unconstrained, unconstrained};
 use tonic::transport::server::Connected;
 use tonic::transport::{Channel, Endpoint, Uri};
 use tripod_raft::{BoxFuture, Listener, Network, Stream};
@@ -49,6 +51,10 @@ struct Silent {
     ended: BTreeSet<String>,
     /// Both in their order.
     pairs: BTreeSet<(String, String)>,
+    /// Between which connections are refused, both in their order.
+    refused: BTreeSet<(String, String)>,
+    /// What resets the connections between two when it is dropped, both in their order.
+    resets: BTreeMap<(String, String), Vec<oneshot::Sender<()>>>,
 }
 
 impl Silences {
@@ -72,9 +78,44 @@ impl Silences {
         }
     }
 
+    /// Resets the connections between two nodes, and has new ones refused.
+    pub(crate) fn refuse(&self, one: &str, other: &str) {
+        let pair = ordered((one.to_owned(), other.to_owned()));
+        let mut silent = self.inner.lock();
+        let resets = silent.resets.remove(&pair);
+        silent.refused.insert(pair);
+        drop(silent);
+        // Not while anything is locked: whoever is woken by it looks whether it is refused.
+        drop(resets);
+    }
+
+    /// Two nodes may connect again.
+    pub(crate) fn allow(&self, one: &str, other: &str) {
+        self.inner.lock().refused.remove(&ordered((one.to_owned(), other.to_owned())));
+    }
+
+    /// No node whose process lives is refused any more.
+    pub(crate) fn allow_all(&self) {
+        self.inner.lock().refused.clear();
+    }
+
+    /// Ends when the connections between two nodes are reset.
+    fn reset(&self, one: &str, other: &str) -> Reset {
+        let (reset, is_reset) = oneshot::channel();
+        let mut silent = self.inner.lock();
+        let resets = silent.resets.entry(ordered((one.to_owned(), other.to_owned()))).or_default();
+        resets.retain(|reset| !reset.is_closed());
+        resets.push(reset);
+        unconstrained(is_reset)
+    }
+
     /// Whether a host that is heard refuses whoever connects.
     fn is_refused(&self, from: &str, to: &str) -> bool {
-        !self.is_silent(from, to) && self.inner.lock().ended.contains(to)
+        if self.is_silent(from, to) {
+            return false;
+        }
+        let silent = self.inner.lock();
+        silent.ended.contains(to) || silent.refused.contains(&ordered((from.to_owned(), to.to_owned())))
     }
 
     fn is_silent(&self, from: &str, to: &str) -> bool {
@@ -109,8 +150,10 @@ impl Network for SimulatedNetwork {
                 return Err(io::ErrorKind::ConnectionRefused.into());
             }
             let was_silent = silences.is_silent(&host, other);
+            // From before there is a connection: it may be refused meanwhile.
+            let reset = Some(silences.reset(&host, other));
             match TcpStream::connect(address.as_str()).await {
-                Ok(stream) => Ok(Box::new(stream) as Box<dyn Stream>),
+                Ok(stream) => Ok(Box::new(Link { stream, reset }) as Box<dyn Stream>),
                 Err(_) if was_silent || silences.is_silent(&host, other) => std::future::pending().await,
                 Err(error) => Err(error),
             }
@@ -123,6 +166,59 @@ impl Network for SimulatedNetwork {
             let port = port.ok_or(io::ErrorKind::InvalidInput)?;
             Ok(Box::new(HostListener(bind(port).await?)) as Box<dyn Listener>)
         })
+    }
+}
+
+/// Resolves when a connection is reset. It takes nothing of the budget of the task that polls it, so that a run in which
+/// nothing is reset is what it would be without.
+type Reset = Unconstrained<oneshot::Receiver<()>>;
+
+/// A connection to another node, which may be reset while both live.
+struct Link {
+    stream: TcpStream,
+    /// Gone when it was reset.
+    reset: Option<Reset>,
+}
+
+impl Link {
+    fn check_reset(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        if let Some(reset) = &mut self.reset {
+            if Pin::new(reset).poll(context).is_pending() {
+                return Ok(());
+            }
+            self.reset = None;
+        }
+        Err(io::ErrorKind::ConnectionReset.into())
+    }
+}
+
+impl AsyncRead for Link {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.check_reset(context)?;
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Link {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.check_reset(context)?;
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
 

@@ -147,6 +147,7 @@ impl Site {
             let disk = SimulatedDisk::new(seed.wrapping_mul(31).wrapping_add(first(place).0));
             disk.set_lying(planted == Some(Planted::LyingDisk));
             disk.set_forgetful(planted == Some(Planted::ForgottenVote));
+            disk.set_stale_votes(planted == Some(Planted::StaleVote));
             Arc::new(Self {
                 name: host(place),
                 disk,

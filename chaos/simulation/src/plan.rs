@@ -36,6 +36,15 @@ const QUIET_MS: u64 = 1500;
 /// Machines on which nodes may be started that join, in a cluster whose members change.
 const SPARES: usize = 3;
 
+/// How long a fault lasts that has a leader go stale, in milliseconds: an election without timers, what is written and read
+/// then, and the time in which the old leader hears of it.
+pub(crate) const STALE_LEADER_MS: u64 = 1000;
+
+/// Whether leaders go stale in the run of a seed: in one of five.
+fn leaders_go_stale(seed: u64) -> bool {
+    seed % 5 == 1
+}
+
 /// Whether the members change in the run of a seed: in every other one.
 pub(crate) fn members_change(seed: u64) -> bool {
     seed.is_multiple_of(2)
@@ -58,9 +67,23 @@ impl Plan {
         let latency_max_ms = *pick(&mut dice, &[2, 5, 10, 20]);
         let spares = if members_change(seed) { SPARES } else { 0 };
         let mut faults = in_turn(&mut dice, nodes + spares, faults_until, network_fault);
+        if leaders_go_stale(seed) {
+            with_stale_leaders(&mut faults);
+        }
         faults.extend(in_turn(&mut dice, nodes + spares, faults_until, node_fault));
         faults.sort_by_key(|planned| planned.from);
         Self { nodes, timing, snapshot_every_entries, keep_entries, latency_max_ms, spares, faults }
+    }
+
+    /// Whether leaders go stale, so that there must be somebody who reads there.
+    pub(crate) fn has_stale_leaders(&self) -> bool {
+        self.faults.iter().any(|planned| planned.fault == Fault::StaleLeader)
+    }
+
+    /// For how long another node leads before a stale leader may ask others, in milliseconds: something is written by then,
+    /// and the old one, which gives up after [`Timing::election_max`] without an answer, has not.
+    pub(crate) fn stale_for_ms(&self) -> u64 {
+        self.timing.election_max.0 / 3
     }
 
     /// The machines, those without a node included.
@@ -90,6 +113,15 @@ fn in_turn(
         }
         faults.push(Planned { fault, from: SimTime(now), until: SimTime(until) });
         now = until + dice.random_range(100..1500);
+    }
+}
+
+/// In the place of every other one that is long enough a leader goes stale.
+fn with_stale_leaders(faults: &mut [Planned]) {
+    let is_long = |planned: &&mut Planned| planned.until.since_ms(planned.from) >= STALE_LEADER_MS;
+    for planned in faults.iter_mut().filter(is_long).step_by(2) {
+        planned.fault = Fault::StaleLeader;
+        planned.until = SimTime(planned.from.0 + STALE_LEADER_MS);
     }
 }
 
@@ -158,12 +190,22 @@ mod tests {
     }
 
     #[test]
+    fn leaders_go_stale_several_times_in_one_seed_of_five_and_in_no_other() {
+        for seed in 0..100 {
+            let plan = Plan::new(seed, END);
+            let stale = plan.faults.iter().filter(|planned| planned.fault == Fault::StaleLeader).count();
+            assert_eq!((stale >= 2, stale > 0), (seed % 5 == 1, seed % 5 == 1), "seed {seed}: {stale}");
+            assert_eq!(plan.has_stale_leaders(), stale > 0);
+        }
+    }
+
+    #[test]
     fn a_hundred_seeds_meet_every_kind_of_fault() {
         let kinds: std::collections::BTreeSet<_> = (0..100)
             .flat_map(|seed| Plan::new(seed, END).faults)
             .map(|planned| planned.fault.kind())
             .collect();
-        assert_eq!(kinds.len(), 14, "{kinds:?}");
+        assert_eq!(kinds.len(), 15, "{kinds:?}");
         assert!((0..100).any(|seed| Plan::new(seed, END).nodes == 5));
     }
 }

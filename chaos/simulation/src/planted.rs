@@ -27,6 +27,8 @@ pub enum Planted {
     LyingDisk,
     /// Disks say that they have written a vote, and have not.
     ForgottenVote,
+    /// Members tell leaders that ask which vote they hold the one that they held when they started.
+    StaleVote,
     /// A follower answers linearizable reads from its own memory.
     StaleReads,
     /// An older life of a task is taken for its newest.
@@ -57,9 +59,10 @@ pub enum Planted {
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::LyingDisk,
         Self::ForgottenVote,
+        Self::StaleVote,
         Self::StaleReads,
         Self::IncarnationCheckSkipped,
         Self::BarrierArrivalDropped,
@@ -240,7 +243,10 @@ impl PlantedBackend {
 
     fn unfenced(&self, mut envelope: Envelope) -> Future<Result<Applied, ProposeError>> {
         match &mut envelope.command {
-            Command::Task(task::Command::Register { scope, task, incarnation, .. }) => {
+            Command::Task(
+                task::Command::Register { scope, task, incarnation, .. }
+                | task::Command::RegisterFrom { scope, task, incarnation, .. },
+            ) => {
                 // An older life: lives are numbered in their order here.
                 let current = self.current(*scope, *task);
                 *incarnation = current.map_or(*incarnation, |current| current.max(*incarnation));

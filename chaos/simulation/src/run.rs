@@ -118,6 +118,9 @@ impl Run<'_> {
         if plan.spares > 0 {
             hosts.push(workload::OPERATOR);
         }
+        if plan.has_stale_leaders() {
+            hosts.push(workload::stale_reads::HOST);
+        }
         for host in &hosts {
             let setting = Setting {
                 seed,
@@ -327,7 +330,9 @@ mod tests {
 
     use super::*;
     use crate::fault::{Fault, Victim};
-    use crate::plan::Planned;
+    use crate::plan::{Planned, STALE_LEADER_MS};
+    use crate::planted::Planted;
+    use crate::stale_leader::leaders;
 
     /// When the fault comes: by then everything is settled.
     const FROM: SimTime = SimTime(4000);
@@ -377,6 +382,58 @@ mod tests {
             let took_ms = replaced_after_ms(seed, Fault::Kill(Victim::Leader));
             assert!(took_ms <= 100, "seed {seed}: {took_ms} ms");
         }
+    }
+
+    /// It lives, and answers clients.
+    #[test]
+    fn a_leader_whose_links_are_refused_is_replaced_at_once_and_follows_when_they_are_back() {
+        for seed in [1, 3] {
+            run(seed, Fault::StaleLeader, |run| {
+                run.until(FROM.0 - 1, |_| false).unwrap();
+                let old = leader(run).expect("somebody leads");
+                let replaced = run.until(101, |run| leader(run).is_some_and(|new| new != old));
+                assert!(replaced.unwrap(), "nobody takes over");
+                assert_eq!(leaders(&run.sites).len(), 2, "it has heard of it");
+                let follows = run.until(UNTIL.0 + 2000 - run.at().0, |run| run.watcher.all_follow());
+                assert!(follows.unwrap(), "it does not hear who leads");
+            });
+        }
+    }
+
+    /// What came of a seed in which nothing happens but that the leader goes stale, three times.
+    fn stale_leaders(seed: u64, planted: Option<Planted>) -> SeedReport {
+        let options = Options { faults_for_ms: 9000, planted, ..Options::default() };
+        let stale_at = |from_ms: u64| {
+            let until = SimTime(from_ms + STALE_LEADER_MS);
+            Planned { fault: Fault::StaleLeader, from: SimTime(from_ms), until }
+        };
+        let plan = Plan {
+            nodes: 3,
+            timing: Timing::default(),
+            latency_max_ms: 2,
+            spares: 0,
+            faults: [3000, 5000, 7000].map(stale_at).to_vec(),
+            ..Plan::new(seed, SimTime(options.faults_for_ms))
+        };
+        Run::of(seed, &options, plan).finish()
+    }
+
+    #[test]
+    fn a_stale_leader_is_asked_while_it_can_ask_others_and_answers_nothing_from_the_past() {
+        for seed in [1, 3] {
+            let report = stale_leaders(seed, None);
+            assert!(report.passed, "{report}");
+            for what in ["stale leaders that reached voters", "reads of stale leaders"] {
+                assert!(report.counts.get(what).is_some_and(|count| *count > 0), "no {what}: {report}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_stale_leader_answers_from_the_past_if_it_is_told_votes_as_they_were() {
+        let reports = [1, 3, 7, 9].map(|seed| stale_leaders(seed, Some(Planted::StaleVote)));
+        let mut violations = reports.iter().flat_map(|report| &report.violations);
+        assert!(violations.any(|violation| violation.rule.starts_with("linear")), "{reports:?}");
     }
 
     #[test]

@@ -300,9 +300,9 @@ async fn phases(
         own.liveness.extend(recovery::clients_go_on(setting, "after the last fault").await);
     }
     let patience = if own.is_well() { scaled(STOP_PATIENCE) } else { LOST_PATIENCE };
-    own.upgrade.end(arena.builds.as_ref(), patience).await;
     stop.send_replace(true);
     join(clients, own).await?;
+    own.upgrade.end(arena.cluster, arena.builds.as_ref(), patience).await;
     own.hostile.end(arena).await;
     let patience = if own.is_well() { scaled(READ_PATIENCE) } else { Duration::ZERO };
     match read_all(setting, patience).await {

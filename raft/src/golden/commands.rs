@@ -18,7 +18,7 @@ use tripod_state::mindspore::Command as Clusters;
 use tripod_state::mindspore::cluster::{Request, Switch};
 use tripod_state::runtime::{BarrierId, Command as Runtime};
 use tripod_state::session::{Command as Session, Owner};
-use tripod_state::task::{Command as Task, End, How, Protocol};
+use tripod_state::task::{Command as Task, End, How, Origin, Protocol};
 use tripod_state::token::{self, Bearer, Command as Token, SecretHash};
 use tripod_state::{Command, Envelope, Scope, Stamp};
 
@@ -121,6 +121,15 @@ pub(crate) fn level_11() -> Vec<Sample> {
         ("task/ended signalled", ended(signalled)),
         ("task/ended launcher", ended(How::LauncherEnded)),
     ];
+    let origin = || Box::new(Origin { host: "a3-7".into(), pid: 4711, ..Origin::default() });
+    let (recoverable, protocol) = (true, Protocol::Xla);
+    let register =
+        Task::RegisterFrom { scope: SCOPE, task, incarnation, recoverable, protocol, origin: origin() };
+    let note = Task::NoteOrigin { scope: SCOPE, task, incarnation, origin: origin() };
+    let connect = Runtime::ConnectFrom { scope: SCOPE, task, client: ClientId(5), origin: origin() };
+    all.push(("task/register-from", plain(Command::Task(register))));
+    all.push(("task/note-origin", plain(Command::Task(note))));
+    all.push(("runtime/connect-from", plain(Command::Runtime(connect))));
     all.extend(tokens().map(|(name, command)| (name, plain(Command::Token(command)))));
     all.extend(planned().map(|(name, command)| (name, plain(Command::Mindspore(command)))));
     let bind = Member::Bind { node: NodeId(300), name: "n-3.rack_1".into() };

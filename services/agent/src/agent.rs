@@ -4,10 +4,14 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::HeaderValue;
+use prost::Message as _;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tonic::metadata::{Binary, MetadataValue};
 use tripod_local::Connections;
 use tripod_port::{Budget, Contact, Listener, PortResources, Served, Stop, Stopping, serve_through};
+use tripod_proto::tripod::v1::TaskOrigin;
 
 use crate::beats::{Beats, Teller};
 use crate::config::{AgentConfig, Listen};
@@ -37,6 +41,7 @@ pub struct Agent {
     memory: Budget,
     lives: mpsc::Sender<u64>,
     told_lives: Option<mpsc::Receiver<u64>>,
+    origin: Option<HeaderValue>,
 }
 
 /// Lives that registered and of which nobody has taken notice yet, at most.
@@ -84,8 +89,28 @@ impl Agent {
         let (lives, told_lives) = mpsc::channel(LIVES_UNTOLD_MAX);
         let (meters, told_lives) = (Arc::default(), Some(told_lives));
         let memory = Budget::new(config.memory);
-        let mindspore = None;
-        Self { config, opened, mindspore, upstream, supervisor, meters, sessions, memory, lives, told_lives }
+        let (mindspore, origin) = (None, None);
+        Self {
+            config,
+            opened,
+            mindspore,
+            upstream,
+            supervisor,
+            meters,
+            sessions,
+            memory,
+            lives,
+            told_lives,
+            origin,
+        }
+    }
+
+    /// Has the cluster told, with each registration, where this agent's clients come from: their host, and this build.
+    #[must_use]
+    pub fn telling(self, origin: &TaskOrigin) -> Self {
+        let told = MetadataValue::<Binary>::from_bytes(&origin.encode_to_vec());
+        let told = HeaderValue::from_bytes(told.as_encoded_bytes()).expect("base64 is text");
+        Self { origin: Some(told), ..self }
     }
 
     /// Tells the incarnation of every task that registers through the agent, where the protocol has any. The first who asks
@@ -138,6 +163,7 @@ impl Agent {
             memory,
             lives,
             told_lives: _,
+            origin,
         } = self;
         let (stop, stopping) = Stop::new();
         let job = AgentJob::new();
@@ -158,6 +184,7 @@ impl Agent {
             meters: Arc::clone(&meters),
             stopping: stopping.clone(),
             lives,
+            origin,
         };
 
         // These end with the set.

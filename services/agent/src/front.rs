@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{HeaderValue, Request, Response};
 use tokio::sync::mpsc;
 use tonic::Status;
 use tonic::body::Body;
@@ -58,6 +58,8 @@ pub(crate) struct Front {
     pub(crate) stopping: Stopping,
     /// Told of each life that registers, as long as somebody takes it.
     pub(crate) lives: mpsc::Sender<u64>,
+    /// What is told of a client that registers: where it comes from. `None`: nobody has said that.
+    pub(crate) origin: Option<HeaderValue>,
 }
 
 impl Service<Request<Body>> for Front {
@@ -174,6 +176,9 @@ impl Front {
             return Box::pin(self.devices.exchange(&asking, &message, call)).await;
         }
         if call.kind == Kind::Register {
+            if let Some(origin) = &self.origin {
+                message.tell_origin(origin.clone());
+            }
             self.registers(call.dialect, &message).await;
         }
         let reply = tokio::select! {

@@ -70,4 +70,6 @@ pub use tripod_local::ConnectionLimits;
 pub use tripod_port::MemoryLimits;
 /// What a job is created with.
 pub use tripod_proto::tripod::v1::JobSpec;
+/// Where an agent's clients come from.
+pub use tripod_proto::tripod::v1::TaskOrigin;
 pub use upstream::Dial;

@@ -126,6 +126,11 @@ impl Message {
         self.headers.insert(HeaderName::from_static(metadata::REGISTRATION), told);
     }
 
+    /// Has nodes told where the client comes from.
+    pub(crate) fn tell_origin(&mut self, origin: HeaderValue) {
+        self.headers.insert(HeaderName::from_static(metadata::ORIGIN), origin);
+    }
+
     /// The request of one attempt.
     pub(crate) fn attempt(&self, ours: &HeaderMap, stamp: Option<HeaderValue>) -> Request<Bytes> {
         let mut request = Request::new(self.body.clone());
@@ -313,6 +318,11 @@ impl Reply {
     }
 
     /// A status field, which is in the trailers, or in the headers of a reply without message.
+    /// Whether the node does not believe who calls.
+    pub(crate) fn is_unauthenticated(&self) -> bool {
+        self.field("grpc-status").is_some_and(|code| code == "16")
+    }
+
     fn field(&self, name: &str) -> Option<&HeaderValue> {
         self.trailers.as_ref().and_then(|trailers| trailers.get(name)).or_else(|| self.headers.get(name))
     }

@@ -130,7 +130,8 @@ async fn an_answer_of_a_stream_is_the_same_reply_as_a_call_has() {
     assert_eq!(passed_on(ok).await, passed_on(call).await);
 
     let refused = of_answer(Code::NotFound);
-    assert!(!refused.is_ok());
+    assert!(!refused.is_ok() && !refused.is_unauthenticated());
+    assert!(of_answer(Code::Unauthenticated).is_unauthenticated());
     let mut headers = fields(&[GRPC, ("grpc-status", "5"), ("x-upstream", "kept")]);
     headers.extend(fields(&[
         ("grpc-message", "Config%20key%20%C3%BC%252F%20not%20found."),

@@ -67,6 +67,8 @@ pub(crate) struct Ledger {
     has_granted: bool,
     frames: FramesWaiting,
     is_leaving: bool,
+    /// The node has said that it takes no more calls.
+    has_goodbye: bool,
     is_closed: bool,
     end: Option<Reason>,
     /// Of the task that sends, while it has nothing to send.
@@ -115,6 +117,7 @@ impl Ledger {
             has_granted: false,
             frames: FramesWaiting::default(),
             is_leaving: false,
+            has_goodbye: false,
             is_closed: false,
             end: None,
             sender: None,
@@ -131,6 +134,10 @@ impl Ledger {
 
     pub(crate) fn is_leaving(&self) -> bool {
         self.is_leaving
+    }
+
+    pub(crate) fn has_goodbye(&self) -> bool {
+        self.has_goodbye
     }
 
     /// Whether nobody holds the stream, nor waits for a call.
@@ -319,6 +326,7 @@ impl Ledger {
             self.answered(answer, ended)?;
         }
         if bye.is_some() {
+            self.has_goodbye = true;
             self.leave(ended);
         }
         Ok(())

@@ -220,11 +220,27 @@ fn when_the_node_says_goodbye_what_was_sent_is_waited_for_and_the_rest_was_not_s
     let mut waiting = calls(&mut ledger, 2);
     frame(&mut ledger);
     received(&mut ledger, wire::Frame { bye: Some(wire::Bye {}), ..wire::Frame::default() });
-    assert!(ledger.is_leaving());
+    assert!(ledger.is_leaving() && ledger.has_goodbye());
     assert_eq!(lost(&mut waiting[1]), Lost::NotSent(Reason::Leaving));
     let refused = try_call(&mut ledger, PUT, 1).map(|_| ()).unwrap_err();
     assert_eq!(refused, Lost::NotSent(Reason::Leaving));
     received(&mut ledger, answers(&[1], false));
+    assert!(waiting[0].outcome.try_recv().unwrap().is_ok());
+}
+
+#[test]
+fn a_transport_that_sends_no_more_is_no_goodbye_of_the_node() {
+    let mut ledger = granted(1);
+    let mut waiting = calls(&mut ledger, 2);
+    frame(&mut ledger);
+    let mut ended = Ended::new();
+    ledger.leave(&mut ended);
+    tell(ended);
+    assert!(ledger.is_leaving() && !ledger.has_goodbye());
+    assert_eq!(lost(&mut waiting[1]), Lost::NotSent(Reason::Leaving));
+    // The way back may last for longer, and the goodbye be on it.
+    received(&mut ledger, wire::Frame { bye: Some(wire::Bye {}), ..answers(&[1], false) });
+    assert!(ledger.has_goodbye());
     assert!(waiting[0].outcome.try_recv().unwrap().is_ok());
 }
 

@@ -103,10 +103,18 @@ impl CallStream {
         *self.owned.0.stage.borrow() == Stage::Open
     }
 
-    /// Whether the node is about to stop, or has ended the stream: the next calls belong elsewhere.
+    /// Whether the stream takes no more calls: the node is about to stop, the stream has ended, or its transport has given
+    /// up the request. The next calls belong elsewhere.
     #[must_use]
     pub fn is_leaving(&self) -> bool {
         !self.is_open()
+    }
+
+    /// Whether the node has said that it takes no more calls by this stream. One that [is leaving](Self::is_leaving) without
+    /// that has lost its transport, and may not know yet why it ends.
+    #[must_use]
+    pub fn has_goodbye(&self) -> bool {
+        self.owned.0.ledger.lock().has_goodbye()
     }
 
     /// Resolves when [`Self::is_leaving`].

@@ -1,6 +1,7 @@
 //! Streams against a node that does what a test says, over connections within the test.
 
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -8,6 +9,8 @@ use prost::Message as _;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::ReceiverStream;
+use tonic::body::Body;
+use tonic::codegen::Service;
 use tonic::service::Routes;
 use tonic::transport::{Channel, Server};
 use tonic::{Code, Request, Response, Status, Streaming};
@@ -212,6 +215,7 @@ async fn a_goodbye_is_told_to_the_owner_and_the_rest_is_answered() {
     assert!(!stream.is_leaving());
     conversation.send(wire::Frame { bye: Some(wire::Bye {}), ..wire::Frame::default() }).await;
     tokio::time::timeout(LONG, stream.left()).await.unwrap();
+    assert!(stream.has_goodbye());
     let late = stream.call(GET, Bytes::new(), &plain()).await;
     assert_eq!(late, Err(Lost::NotSent(Reason::Leaving)));
     conversation.answer(stopping(1)).await;
@@ -219,6 +223,33 @@ async fn a_goodbye_is_told_to_the_owner_and_the_rest_is_answered() {
     assert_eq!((answer.code, answer.outage()), (Code::Unavailable, Some("stopping")));
     drop(conversation);
     tripod_wait::until_async("the end", || async { stream.end() }).await;
+}
+
+/// A transport that gives up what is to be sent, and has not heard yet what became of the connection.
+struct GivesUp;
+
+impl Service<http::Request<Body>> for GivesUp {
+    type Response = http::Response<Body>;
+    type Error = Status;
+    type Future = std::future::Pending<Result<http::Response<Body>, Status>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Status>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        drop(request);
+        std::future::pending()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_whose_transport_gives_up_takes_no_more_calls_and_had_no_goodbye() {
+    let stream = CallStream::open(GivesUp, &Hello::default()).expect("a hello");
+    tokio::time::timeout(LONG, stream.left()).await.expect("it takes no more calls");
+    let late = stream.call(GET, Bytes::new(), &plain()).await;
+    assert_eq!(late, Err(Lost::NotSent(Reason::Leaving)));
+    assert_eq!((stream.end(), stream.has_goodbye()), (None, false));
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,6 +7,7 @@ use tokio::time::{Instant, timeout_at};
 use tonic::{Code, Response, Status};
 use tripod_backoff::Backoff;
 use tripod_calls::Way;
+use tripod_dial::Shown;
 
 use crate::config::Config;
 use crate::endpoint::{Connect, Node};
@@ -181,6 +182,7 @@ where
         maybe_executed,
         cut: false,
     };
+    let shown = Shown::now();
     let way = match timeout_at(limit, node.way()).await {
         Ok(Ok(way)) => way,
         Ok(Err(attempt)) => return Err(Failure { attempt, maybe_executed: false, cut: false }),
@@ -210,8 +212,9 @@ where
         Code::Unavailable if reason(&status) == NO_LEADER => {
             Err(failed(Phase::Leader, status.message(), false))
         }
-        // The node says that it did nothing.
+        // The node says that it did nothing. A token that has run out is not shown again, if there is another one.
         Code::Unavailable => Err(failed(Phase::Call, status.message(), false)),
+        Code::Unauthenticated if shown.is_replaced() => Err(failed(Phase::Call, status.message(), false)),
         // Nobody of ours answers so; something between us and the node did, or the stream was reset.
         Code::Cancelled | Code::DeadlineExceeded | Code::Unknown => {
             Err(failed(Phase::Call, status.message(), true))

@@ -64,7 +64,23 @@ impl Client {
     /// # Errors
     /// [`Error::Refused`] when the filter is not legal, else as any call.
     pub async fn cluster_events(&self, filter: wire::EventFilter) -> Result<wire::EventsResponse, Error> {
-        let request = wire::ClusterEventsRequest { filter: Some(filter) };
+        self.ask_events(wire::ClusterEventsRequest { filter: Some(filter), node_id: 0 }).await
+    }
+
+    /// What that member has seen itself since it began, by its own clock. `of_node` of the answer is 0 if the node that was asked
+    /// is of an earlier build: then it is [`Self::cluster_events`].
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when the member does not say it, or the filter is not legal, else as any call.
+    pub async fn node_events(
+        &self,
+        node_id: u64,
+        filter: wire::EventFilter,
+    ) -> Result<wire::EventsResponse, Error> {
+        self.ask_events(wire::ClusterEventsRequest { filter: Some(filter), node_id }).await
+    }
+
+    async fn ask_events(&self, request: wire::ClusterEventsRequest) -> Result<wire::EventsResponse, Error> {
         let ask = |way: Way| {
             let request = request.clone();
             async move { client(way).of_cluster(request).await }

@@ -126,8 +126,54 @@ impl Jobs {
         incarnation: u64,
         host: &str,
     ) -> Result<(), Error> {
-        let (name, host) = (name.to_owned(), host.to_owned());
-        let request = wire::NoteHostRequest { name, task_id, incarnation, host };
+        let origin = wire::TaskOrigin { host: host.to_owned(), ..Default::default() };
+        self.note_origin(name, task_id, incarnation, &origin).await
+    }
+
+    /// [`Self::note_host`] with what else whoever started the process knows: host, `pid` and `launcher` of `origin` are told,
+    /// the last two from feature level 11 on.
+    ///
+    /// # Errors
+    /// As [`Self::note_host`].
+    pub async fn note_origin(
+        &self,
+        name: &str,
+        task_id: i32,
+        incarnation: u64,
+        origin: &wire::TaskOrigin,
+    ) -> Result<(), Error> {
+        let request = wire::NoteHostRequest {
+            name: name.to_owned(),
+            task_id,
+            incarnation,
+            host: origin.host.clone(),
+            pid: origin.pid,
+            launcher: origin.launcher.clone(),
+            process: None,
+        };
+        self.tell(request).await
+    }
+
+    /// Says that the process which is this life of a task does not run just now, and why not, or with an empty state that it
+    /// runs again, for people who ask who is missing. The node that is asked remembers it for 15 s. `host`: as for
+    /// [`Self::note_host`].
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when there is no such job, else as any call.
+    pub async fn note_process(
+        &self,
+        (name, host): (&str, &str),
+        task_id: i32,
+        incarnation: u64,
+        process: wire::ProcessState,
+    ) -> Result<(), Error> {
+        let (name, host, process) = (name.to_owned(), host.to_owned(), Some(process));
+        let request =
+            wire::NoteHostRequest { name, task_id, incarnation, host, process, ..Default::default() };
+        self.tell(request).await
+    }
+
+    async fn tell(&self, request: wire::NoteHostRequest) -> Result<(), Error> {
         let note = |way: Way| {
             let request = request.clone();
             async move { JobsClient::new(way).note_host(request).await }

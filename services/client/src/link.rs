@@ -2,6 +2,7 @@
 
 use tonic::transport::Channel;
 use tripod_calls::{CallStream, Hello, Reason, Way};
+use tripod_dial::Shown;
 
 /// Streams of one connection that ended before the node had granted anything. After so many it is not asked again.
 const USELESS_MAX: u32 = 3;
@@ -22,8 +23,8 @@ enum Calls {
     /// By a stream that is yet to be opened.
     Due,
     /// By a stream as soon as that may be used. Until then by themselves: none waits for it, and none is lost by a stream that
-    /// does not get through.
-    Streamed(CallStream),
+    /// does not get through. With what its head has said of who calls, which counts for all of them.
+    Streamed(CallStream, Shown),
     /// Each by itself: the node is an older one, or lets none be opened.
     Single,
 }
@@ -46,15 +47,16 @@ impl Link {
                 None
             }
             Calls::Due => {
+                let shown = Shown::now();
                 let opened = CallStream::open(
                     Way::new(self.channel(), None).bearing(tripod_dial::bearer()),
                     &Hello::default(),
                 );
-                self.calls = opened.map_or(Calls::Single, Calls::Streamed);
+                self.calls = opened.map_or(Calls::Single, |stream| Calls::Streamed(stream, shown));
                 None
             }
             // One that a node leaves takes no calls: these hear from it why.
-            Calls::Streamed(stream) => {
+            Calls::Streamed(stream, _) => {
                 Some(stream.clone()).filter(|stream| stream.is_ready() && stream.is_open())
             }
             Calls::Single => None,
@@ -62,10 +64,16 @@ impl Link {
         Way::new(self.channel(), stream)
     }
 
-    /// Learns whether the stream has ended.
+    /// Learns whether the stream has ended, or its token will, in whose place there is another one.
     fn look_back(&mut self) {
-        let Calls::Streamed(stream) = &self.calls else { return };
-        let Some(end) = stream.end() else { return };
+        let Calls::Streamed(stream, shown) = &self.calls else { return };
+        let Some(end) = stream.end() else {
+            if shown.is_replaced() {
+                // What waits by it goes on.
+                self.calls = Calls::Due;
+            }
+            return;
+        };
         if !stream.is_ready() {
             self.useless += 1;
         }

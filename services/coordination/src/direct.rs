@@ -43,10 +43,13 @@ macro_rules! direct {
                 context.put(request.extensions_mut());
                 let service = Arc::clone(&self.service);
                 match request.uri().path() {
-                    $($path => DirectAnswer::Own(Box::pin(async move {
-                        let own = |request| service.$own(request);
-                        unary::call(request, own, |request| $server(Arc::clone(&service)).call(request)).await
-                    })),)+
+                    $($path => {
+                        let reading = unary::reading(request);
+                        DirectAnswer::Own(Box::pin(async move {
+                            let own = |request| service.$own(request);
+                            unary::call(reading, own, |request| $server(Arc::clone(&service)).call(request)).await
+                        }))
+                    })+
                     _ => DirectAnswer::Generated($server(service).call(request)),
                 }
             }
@@ -87,9 +90,19 @@ direct!(DirectL, l::Service, of_l::SERVICE_NAME, server_l, {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Debug;
+    use std::time::Duration;
+
+    use tokio::time::timeout;
     use tonic::Request;
+    use tonic::metadata::MetadataValue;
     use tripod_gateway::{Gateway, JobBinding};
+    use tripod_proto::metadata;
+    use tripod_proto::xla as pb_l;
     use tripod_proto::xla::coordination as pb;
+    use tripod_proto::xla::distributed_runtime_service_server::DistributedRuntimeService as _;
+    use tripod_state::ids::ServiceIncarnation;
+    use tripod_state::{Command, job};
 
     use super::*;
     use crate::dialect::Dialect;
@@ -127,7 +140,57 @@ mod tests {
             size_of_val(&service.arrive(Request::new(pb::BarrierRequest::default()))),
             size_of_val(&service.leave(Request::new(pb::ShutdownTaskRequest::default()))),
             size_of_val(&service.poll(Request::new(pb::PollForErrorRequest::default()))),
+            size_of_val(&service.get(Request::new(pb::GetKeyValueRequest::default()))),
         ];
         assert!(bytes.iter().all(|bytes| *bytes <= WAITING_BYTES_MAX), "{bytes:?}");
+    }
+
+    /// A front of a node that has a job of one task.
+    async fn front(dialect: Dialect) -> Front {
+        let (gateway, _backend) = Gateway::in_memory();
+        let (name, spec) = ("default".to_owned(), job::Spec::of_tasks(1));
+        let create = job::Command::Create { name: name.clone(), spec, service: ServiceIncarnation(7) };
+        gateway.submit(Command::Job(create)).await.expect("no outage").expect("not refused");
+        Front::new(gateway, JobBinding::Named(name), dialect)
+    }
+
+    /// A call through an agent, and what is there twice as long as its request is kept.
+    fn through_an_agent<M>(message: M) -> (Request<M>, Arc<()>) {
+        let mut request = Request::new(message);
+        request.metadata_mut().insert(metadata::LASTING, MetadataValue::from_static("1"));
+        let kept = Arc::new(());
+        request.extensions_mut().insert(Arc::clone(&kept));
+        (request, kept)
+    }
+
+    /// The call waits, and keeps nothing of its request.
+    async fn waits_alone<F>(call: F, kept: Arc<()>)
+    where
+        F: Future,
+        F::Output: Debug,
+    {
+        let mut call = Box::pin(call);
+        let answer = timeout(Duration::from_millis(1), &mut call).await;
+        assert!(answer.is_err(), "nothing has come for it: {answer:?}");
+        assert_eq!(Arc::strong_count(&kept), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_through_an_agent_keeps_nothing_of_its_request_while_it_waits() {
+        let service = n::Service::new(front(Dialect::N).await);
+        let register = pb::RegisterTaskRequest { incarnation: 1, ..Default::default() };
+        service.register(Request::new(register)).await.expect("it is the only task");
+        let life = pb::Incarnations { service_incarnation: 7, ..Default::default() };
+        let poll = pb::PollForErrorRequest { incarnations: Some(life), ..Default::default() };
+        let (request, kept) = through_an_agent(poll);
+        waits_alone(service.poll(request), kept).await;
+
+        let service = l::Service::new(front(Dialect::L).await);
+        let connect = pb_l::ConnectRequest { protocol_version: 3, client_id: 1, ..Default::default() };
+        let connected = service.connect(Request::new(connect)).await.expect("it is the only task");
+        let session_id = connected.into_inner().session_id;
+        let get = pb_l::KeyValueGetRequest { session_id, key: "none".into(), timeout_milliseconds: 60_000 };
+        let (request, kept) = through_an_agent(get);
+        waits_alone(service.get(request), kept).await;
     }
 }

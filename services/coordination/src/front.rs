@@ -18,7 +18,7 @@ use crate::dialect::Dialect;
 use crate::names::{Names, Voice};
 use crate::presence::{self, Life};
 use crate::speaker::Speakers;
-use crate::{own_task, status};
+use crate::{origin, own_task, status};
 
 /// How much later than anything else that happened with it an error is told to polls.
 ///
@@ -86,9 +86,11 @@ impl Front {
     where
         M: Message,
     {
-        let (caller, command) = self.understand(&request, decode).await?;
-        // A call may wait for hours, and needs its headers no more.
-        drop(request);
+        let (caller, command) = {
+            // A call may wait for hours, needs its headers no more, and past this block has no room for them either.
+            let asked = request;
+            self.understand(&asked, decode).await?
+        };
         let reply = caller.call(&self.shared.gateway, command).await;
         self.answer(reply, encode)
     }
@@ -103,13 +105,19 @@ impl Front {
     where
         M: Message,
     {
-        let (caller, command) = self.understand(&request, decode).await?;
-        // The connection of an agent is not the task's, and the agent tells of that.
-        let life = Life::of(&command).filter(|_| !caller.lasting);
-        // Only of who comes by itself something is asked of the request when all others have come, too.
-        let followed = life.map(|life| (life, request));
+        let (caller, command, followed) = {
+            let asked = request;
+            let (caller, command) = self.understand(&asked, decode).await?;
+            // The connection of an agent is not the task's, and the agent tells of that.
+            let life = Life::of(&command).filter(|_| !caller.lasting);
+            let command = command.with_origin(|| origin::of(&asked));
+            // Only of who comes by itself something is asked of the request when all others have come, too. All others have
+            // no room for it.
+            (caller, command, life.map(|life| Box::new((life, asked))))
+        };
         let reply = caller.call(&self.shared.gateway, command).await;
-        if let (Some((life, request)), Ok(Ok(_))) = (&followed, &reply) {
+        if let (Some(followed), Ok(Ok(_))) = (&followed, &reply) {
+            let (life, request) = &**followed;
             life.heard(request);
             presence::follow(&self.shared.gateway, request, *life);
         }
@@ -159,11 +167,13 @@ impl Front {
     where
         M: Message,
     {
-        let caller = self.caller(&request).await?;
-        let asker = asker.or_else(|| speaker(&request, caller));
-        let ticket = decode(caller, request.get_ref());
-        // A call may wait for hours, and needs its headers no more.
-        let asked = request.into_inner();
+        let (ticket, asker, asked) = {
+            // As a command's: of the request only its message is kept.
+            let whole = request;
+            let caller = self.caller(&whole).await?;
+            let asker = asker.or_else(|| speaker(&whole, caller));
+            (decode(caller, whole.get_ref()), asker, whole.into_inner())
+        };
         let reply = self.shared.gateway.wait_as(ticket, asker).await;
         self.answer(reply, |answer| encode(asked, answer))
     }
@@ -290,10 +300,16 @@ impl Front {
                 if let Err(refused) = own_task::check(request.extensions(), sender) {
                     return refused;
                 }
-                match self.ask_for_errors(caller, &request, decode).await {
-                    Some(reply) => reply,
-                    None => return status::of_last_poll(),
-                }
+                let told = if lasting {
+                    let command = decode(caller, request.get_ref());
+                    // An agent has one of these for each of its tasks, as long as they live.
+                    drop(request);
+                    Some(caller.call(&self.shared.gateway, command).await)
+                } else {
+                    self.ask_for_errors(caller, &request, decode).await
+                };
+                let Some(told) = told else { return status::of_last_poll() };
+                told
             }
             Ok(Err(fault)) => Ok(Err(fault)),
             Err(outage) => Err(outage),
@@ -314,8 +330,8 @@ impl Front {
         status
     }
 
-    /// The answer to a poll. Where the end of this connection would reach the client as an error, nothing
-    /// is waited for: `None` if the cluster does not say in time whether there is an error.
+    /// The answer to a poll of a client that comes by itself. Where the end of this connection would reach it
+    /// as an error, nothing is waited for: `None` if the cluster does not say in time whether there is an error.
     async fn ask_for_errors<M>(
         &self,
         caller: Caller,
@@ -326,9 +342,6 @@ impl Front {
         M: Message,
     {
         let ask = |caller: Caller| caller.call(&self.shared.gateway, decode(caller, request.get_ref()));
-        if caller.lasting {
-            return Some(ask(caller).await);
-        }
         if !caller.attempt.is_last() {
             let stopping = Stopping::of(request);
             tokio::select! {

@@ -35,6 +35,7 @@
 //! | `front` | the way from a request to the gateway and back, and who calls |
 //! | `agents` | heartbeats in batches and the members, for node-local agents |
 //! | `caller` | who calls: job, attempt, stamp |
+//! | `origin` | where a registration comes from |
 //! | `own_task` | that a caller who proved to be a task speaks of that one |
 //! | `speaker` | for whom a connection speaks |
 //! | `presence` | tasks that have registered and not sent a heartbeat yet |
@@ -65,6 +66,7 @@ mod l;
 mod manners;
 mod n;
 mod names;
+mod origin;
 mod own_task;
 mod payload;
 mod presence;

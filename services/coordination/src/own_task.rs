@@ -49,7 +49,9 @@ fn of_task(command: &task::Command) -> Option<TaskId> {
         | task::Command::NoteInterval { task, .. }
         | task::Command::NoteHost { task, .. }
         | task::Command::End { task, .. }
-        | task::Command::Ended { task, .. } => Some(*task),
+        | task::Command::Ended { task, .. }
+        | task::Command::RegisterFrom { task, .. }
+        | task::Command::NoteOrigin { task, .. } => Some(*task),
         task::Command::Expire { .. } | task::Command::Pushed { .. } => None,
     }
 }
@@ -58,6 +60,7 @@ fn of_task(command: &task::Command) -> Option<TaskId> {
 pub(crate) fn of_runtime(command: &runtime::Command) -> Option<TaskId> {
     match command {
         runtime::Command::Connect { task, .. }
+        | runtime::Command::ConnectFrom { task, .. }
         | runtime::Command::Withdraw { task, .. }
         | runtime::Command::Enumerate { task, .. }
         | runtime::Command::Arrive { task, .. } => Some(*task),

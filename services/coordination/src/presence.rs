@@ -49,8 +49,7 @@ impl Life {
     pub(crate) async fn tell(self, gateway: &Gateway, connection: u64, gone: bool) -> bool {
         let Self { scope, task, incarnation } = self;
         if gone {
-            gateway.gone(scope, task, incarnation, connection).await;
-            return false;
+            return gateway.gone(scope, task, incarnation, connection).await;
         }
         gateway.present(scope, task, incarnation, connection).await
     }

@@ -30,6 +30,31 @@ pub fn bearer() -> Option<HeaderValue> {
     protection().and_then(|_| BEARER.read().clone())
 }
 
+/// What a call has said in `authorization`, if anything.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Shown(Option<HeaderValue>);
+
+impl Shown {
+    /// What a call says that is made now.
+    #[must_use]
+    pub fn now() -> Self {
+        Self(bearer())
+    }
+
+    /// Whether calls say something else by now. One that is refused as UNAUTHENTICATED is to be made again then: its token was the one
+    /// before, and has run out.
+    #[must_use]
+    pub fn is_replaced(&self) -> bool {
+        *self != Self::now()
+    }
+}
+
+impl From<HeaderValue> for Shown {
+    fn from(said: HeaderValue) -> Self {
+        Self(Some(said))
+    }
+}
+
 /// Has a call to a node say it.
 pub fn show<T>(request: &mut Request<T>) {
     let Some(bearer) = bearer() else { return };
@@ -53,5 +78,15 @@ mod tests {
         let told = format!("{:?}", *BEARER.read());
         assert!(!told.contains("trp_"), "{told}");
         assert!(bear("a\nb").is_err());
+    }
+
+    #[test]
+    fn what_was_shown_is_told_from_what_is_shown_now() {
+        assert!(!Shown::now().is_replaced());
+        let mut before = HeaderValue::from_static("Bearer trp_viewer_y");
+        before.set_sensitive(true);
+        let before = Shown::from(before);
+        assert!(before.is_replaced());
+        assert!(!format!("{before:?}").contains("trp_"));
     }
 }

@@ -37,7 +37,7 @@ mod turns;
 mod workers;
 
 pub use allow::Allow;
-pub use bearer::{bear, bearer, show};
+pub use bearer::{Shown, bear, bearer, show};
 pub use dialler::Dialler;
 pub use endpoint::{Callee, endpoint};
 pub use listen::{Accepted, Incoming, PortIncoming, listen, listen_as_store, listen_as_worker};

@@ -24,7 +24,7 @@ struct Protection {
 /// From now on the port of this worker or store takes what `mode` says, and whoever comes by TLS is judged by the table of who may
 /// call what. `dials`: this process connects to such ports by TLS only. The first word counts.
 pub fn protect_workers(tls: &Tls, mode: Mode, dials: bool) {
-    let client = dials.then(|| ClientTls::new(tls, Port::Worker));
+    let client = dials.then(|| ClientTls::new(tls, Port::Worker).of_own_job());
     let _ = PROTECTION.set(Protection { tls: tls.clone(), mode, client });
 }
 
@@ -106,9 +106,10 @@ fn seen(extensions: &Extensions) -> Option<Arc<Caller>> {
     presented.is_encrypted().then(|| Arc::new(judged(presented, own_job().as_ref())))
 }
 
-/// Whoever is of another job is nobody here, whichever job the call names: its services look at none.
+/// Whoever is of another job is nobody here, whichever job the call names: its services look at none. So is whoever has a certificate
+/// that has ended, or was revoked since the connection was made: no connection of these ports ends for that.
 fn judged(presented: &Presented, own: Option<&JobName>) -> Caller {
-    let Some(proved) = presented.proved() else { return Caller::Anonymous };
+    let Some(proved) = presented.believed() else { return Caller::Anonymous };
     let identity = proved.identity().clone();
     let is_stranger = identity.kind.job().is_some_and(|job| Some(job) != own);
     if is_stranger { Caller::Anonymous } else { Caller::by_path(identity) }

@@ -19,7 +19,7 @@ use tripod_proto::code::Code;
 use tripod_state::ids::{TimeMs, TokenId};
 use tripod_state::token::{Command as Token, Tokens};
 use tripod_state::{Command, Topic};
-use tripod_token::{Maker, REFUSED, Refused, Remembered, View, verify, whose, why};
+use tripod_token::{Maker, REFUSED, Refused, Remembered, TokenText, View, verify, whose, why};
 
 use crate::clock;
 use crate::gateway::Gateway;
@@ -106,9 +106,11 @@ impl Bearers {
     }
 
     fn look(&self) {
+        // Before the tokens are looked at: a call may rely on one that was made since, which would be missing there.
+        let mut relied_on = self.0.relied_on.lock();
         let (tokens, log_now) = self.0.gateway.tokens_here();
         let now = TimeMs(log_now.0.max(clock::wall().0));
-        self.0.relied_on.lock().retain(|token, over| {
+        relied_on.retain(|token, over| {
             let holds = tokens.get(*token).is_some_and(|known| known.holds_at(now));
             if !holds {
                 over.send_replace(true);
@@ -134,6 +136,8 @@ impl Bearers {
             self.0.tally.note(reason, connection.address().0);
             Status::unauthenticated(REFUSED)
         })?;
+        let token = bearer.token;
+        connection.belong_to(|| format!("token:{token}"));
         let is_operator = bearer.caller.role() == Some(Role::Operator);
         let maker = Maker::who_proved(bearer.caller.to_string(), is_operator, is_enforced);
         head.extensions.insert(Arc::new(maker));
@@ -163,12 +167,16 @@ impl Bearers {
         Ok(bearer)
     }
 
-    /// Judges the token of a request of HTTP, if it shows one.
+    /// Judges the token of a request of HTTP, if it shows one. Scrapers, and proxies in front of a page, show those of others, which
+    /// are passed over: a path is shown to everybody or to nobody.
     ///
     /// # Errors
     /// With what whoever asks is told, whatever is wrong with it.
     pub fn check(&self, headers: &HeaderMap, is_private: bool, from: IpAddr) -> Result<(), &'static str> {
         let Some(text) = shown(headers) else { return Ok(()) };
+        if !text.is_empty() && !TokenText::is_meant(text) {
+            return Ok(());
+        }
         let view = self.view();
         let now = clock::wall().0;
         let judged = self.check_way(text, is_private, &view).and_then(|()| {
@@ -210,7 +218,7 @@ impl Bearers {
                 Ok(Ok(_)) => {
                     tracing::warn!(code = %format_args!("T{code}"), %token, "a token was shown in plain text: it is revoked");
                 }
-                Ok(Err(fault)) => tracing::debug!(%fault, "a token that was shown in plain text is gone"),
+                Ok(Err(fault)) => tracing::debug!(?fault, "a token that was shown in plain text is gone"),
                 Err(outage) => {
                     tracing::warn!(code = %format_args!("T{code}"), %token, %outage, "a token was shown in plain text, and is not revoked yet");
                 }

@@ -23,11 +23,13 @@ use crate::calls::Calls;
 use crate::contact;
 use crate::fairness::{self, TurnCounts, Turns};
 use crate::forks::Forks;
+use crate::held_processes::HeldProcesses;
 use crate::hub::{Hub, Watch};
 use crate::job_names::JobNames;
 use crate::keeper::{Keeper, WhyLost};
 use crate::last_backup::LastBackup;
 use crate::memory::MemoryBackend;
+use crate::node_events;
 use crate::open_calls::OpenCalls;
 use crate::opening::IdWidth;
 use crate::options::Options;
@@ -63,6 +65,7 @@ pub struct Gateway {
     hub: Arc<Hub>,
     calls: Arc<Calls>,
     pub(crate) open_calls: Arc<OpenCalls>,
+    pub(crate) held: Arc<HeldProcesses>,
     submitter: Arc<Submitter>,
     pulse: Arc<Pulse>,
     peers: Arc<Peers>,
@@ -98,7 +101,9 @@ impl Gateway {
         let Parts { hub, keeper, clock, options, open_calls } = parts;
         let calls = Calls::new(options.waiting_max);
         keeper.start(&backend);
-        sight::answer(&keeper.peers(), &backend, &admin, (&calls, &open_calls));
+        let held = Arc::default();
+        sight::answer(&keeper, &backend, &admin, (&calls, &open_calls, &held));
+        node_events::answer(&keeper.peers(), keeper.events());
         let peers = keeper.peers();
         let node = admin.status().node;
         let submitter = Submitter::new(node, Arc::clone(&backend), Arc::clone(&calls), options.hold);
@@ -113,13 +118,22 @@ impl Gateway {
         let pulse = Arc::new(pulse);
         let names = Arc::new(JobNames::new(hub.watch(Topic::Jobs)));
         let tokens = Arc::new(KnownTokens::new(hub.watch(Topic::Tokens)));
-        let streams = StreamTally::default();
+        let (streams, counted) = (StreamTally::default(), CallTally::new());
+        let watched = node_events::Watched {
+            replica: Arc::downgrade(&backend),
+            admin: Arc::downgrade(&admin),
+            submitter: Arc::downgrade(&submitter),
+            calls: counted.clone(),
+            connections: connections.clone(),
+        };
+        node_events::watch(keeper.events(), watched);
         Self {
             backend,
             admin,
             hub,
             calls,
             open_calls,
+            held,
             submitter,
             pulse,
             peers,
@@ -128,7 +142,7 @@ impl Gateway {
             reads,
             memory,
             streams,
-            counted: CallTally::new(),
+            counted,
             keeper,
             backups: LastBackup::default(),
             state_limits: options.state,
@@ -295,9 +309,10 @@ impl Gateway {
         self.pulse.tell(Beat { scope, task, incarnation, sign: Sign::Present { connection } }).await
     }
 
-    /// Tells the leader that the client has closed that connection.
-    pub async fn gone(&self, scope: Scope, task: TaskId, incarnation: Incarnation, connection: u64) {
-        self.pulse.tell(Beat { scope, task, incarnation, sign: Sign::Gone { connection } }).await;
+    /// Tells the leader that the client has closed that connection. Gives whether no leader heard it, so that it is to be
+    /// told again.
+    pub async fn gone(&self, scope: Scope, task: TaskId, incarnation: Incarnation, connection: u64) -> bool {
+        self.pulse.tell(Beat { scope, task, incarnation, sign: Sign::Gone { connection } }).await
     }
 
     /// Gives a life of a task up whose process is known to be no more, by the rules of one that was silent for too long.

@@ -23,7 +23,7 @@
 //! and `memory` its double; `aside` is where long work goes, `forks` what long looks are taken of, `awake` the time that this process lived. `submit`, `session` and `hold` send
 //! commands, `renewal` has the session follow the feature level; `fairness` lets the calls of clients take turns, by the connections that `tripod-port` tells apart; `hub` and `calls` wait; `liveness` is how peers of any kind are told the leader and given up; `pulse` asks it about heartbeats of tasks, one by one or in sets, and `keeper` is the
 //! leader's memory of those; `contact` finds out when a node is cut off,
-//! `readiness` whether it can serve. `job` finds the job that a call is about, `call_guard` whether its caller may make it, `proposers` what the log is told of that caller, `job_names` remembers which job a name means, `tokens` which tokens there are, `bearers` who calls by one, and `token_tally` which were refused. `front_end` is what a node speaks, as a value. `peers` asks the leader what a front end of its node keeps in memory, `ages` when it heard tasks and `leader_clock` what time it is there. `open_calls` is which calls of which task wait here, and `sight` what all members tell of that and of themselves. `last_backup` says when one was made.
+//! `readiness` whether it can serve. `job` finds the job that a call is about, `call_guard` whether its caller may make it, `proposers` what the log is told of that caller, `job_names` remembers which job a name means, `tokens` which tokens there are, `bearers` who calls by one, and `token_tally` which were refused. `front_end` is what a node speaks, as a value. `peers` asks the leader what a front end of its node keeps in memory, `ages` when it heard tasks and `leader_clock` what time it is there. `open_calls` is which calls of which task wait here, `node_events` what a node has seen itself, `held_processes` which processes do not run, as whoever started them says, and `sight` what all members tell of that and of themselves. `last_backup` says when one was made.
 
 mod ages;
 mod aside;
@@ -39,6 +39,7 @@ mod fairness;
 mod forks;
 mod front_end;
 mod gateway;
+mod held_processes;
 mod hold;
 mod hub;
 mod job;
@@ -48,6 +49,7 @@ mod last_backup;
 mod leader_clock;
 mod liveness;
 mod memory;
+mod node_events;
 mod open_calls;
 mod opening;
 mod options;
@@ -75,6 +77,7 @@ pub use clock::Clock;
 pub use fairness::TurnCounts;
 pub use front_end::{FrontEnd, FrontEnds, PortKind};
 pub use gateway::{Consistency, Gateway, PRESENT_EVERY};
+pub use held_processes::{HELD_BELIEVED_FOR, HeldProcess, HeldState};
 pub use hub::Watch;
 pub use job::JobBinding;
 pub use keeper::{BarrierEnding, GangCounts, WhyLost};
@@ -82,7 +85,8 @@ pub use last_backup::LastBackup;
 pub use leader_clock::LeaderClock;
 pub use liveness::{Batches, BeatAnswer, Conversation, Deafness, Liveness, Rules, Silence};
 pub use memory::{MemoryBackend, Mishap};
-pub use open_calls::{CallKind, CallOutcome, JobCalls, ShownCall, TaskCalls};
+pub use node_events::{NodeEvent, NodeEventsSeen};
+pub use open_calls::{CallKind, CallOutcome, JobCalls, ShownCall, TaskCalls, meeting};
 pub use opening::IdWidth;
 pub use options::Options;
 pub use outage::Outage;

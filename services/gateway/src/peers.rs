@@ -24,6 +24,8 @@ impl Channel {
     /// What a node knows by itself of a job, and of the cluster: asked of every member, whoever leads, by
     /// [`ask_node`](crate::Replica::ask_node), which earlier builds do not have.
     pub(crate) const SIGHT: Self = Self(3);
+    /// What a node has seen itself: asked of any member, as [`Self::SIGHT`].
+    pub(crate) const NODE_EVENTS: Self = Self(4);
     /// What time it is at the leader: asked from feature level 11 on only.
     pub const CLOCK: Self = Self(6);
     /// Of tests and examples.
@@ -49,7 +51,8 @@ impl Peers {
 
     /// The answer to what is asked of a node whoever leads: the other channels are the leader's.
     pub(crate) fn answer_here(&self, question: &Bytes) -> Result<Bytes, String> {
-        let is_about_a_node = question.first() == Some(&Channel::SIGHT.0);
+        let about_a_node = [Channel::SIGHT, Channel::NODE_EVENTS];
+        let is_about_a_node = about_a_node.iter().any(|channel| question.first() == Some(&channel.0));
         let answer = is_about_a_node.then(|| self.answer(question)).flatten();
         answer.unwrap_or_else(|| Err("this is no question about a node".into()))
     }

@@ -72,8 +72,8 @@ impl Submitter {
     }
 
     /// Submits a command in this gateway's session.
-    pub(crate) async fn submit(&self, command: Command) -> Result<Applied, Outage> {
-        self.submit_within(command, self.patience).await
+    pub(crate) fn submit(&self, command: Command) -> impl Future<Output = Result<Applied, Outage>> + Send {
+        self.submit_within(command, self.patience)
     }
 
     /// The same with another patience.
@@ -82,10 +82,11 @@ impl Submitter {
         command: Command,
         patience: Duration,
     ) -> Result<Applied, Outage> {
-        if let Some(refused) = self.too_long(&command) {
+        let mut envelope = Envelope { stamp: None, command };
+        if let Some(refused) = self.too_long(&envelope.command) {
             return Ok(refused);
         }
-        let mut envelope = Envelope { stamp: None, command: self.fit(signed(command)) };
+        envelope.command = self.fit(signed(envelope.command));
         let mut hold = Hold::new(self.backend.as_ref(), &self.calls, patience);
         if is_repeatable(&envelope.command) {
             let mut turn = hold.turn_to_change(&self.turns, || command_bytes(&envelope.command)).await?;
@@ -132,11 +133,12 @@ impl Submitter {
     /// Submits an envelope as it is: its stamp is the client's own. Without one it is not sent again
     /// when its outcome is unknown. A reply that belongs to another command is refused: the client used the stamp for that
     /// one, in a session of before feature level 5.
-    pub(crate) async fn submit_stamped(&self, envelope: Envelope) -> Result<Applied, Outage> {
+    pub(crate) async fn submit_stamped(&self, mut envelope: Envelope) -> Result<Applied, Outage> {
         if let Some(refused) = self.too_long(&envelope.command) {
             return Ok(refused);
         }
-        let envelope = Envelope { command: self.fit(signed(envelope.command)), ..envelope };
+        // In its place: another one would be there beside it for as long as the call waits for its turn.
+        envelope.command = self.fit(signed(envelope.command));
         let mut hold = self.hold();
         let mut turn = hold.turn_to_change(&self.turns, || command_bytes(&envelope.command)).await?;
         let sending = self.send(&envelope, &mut hold, Some(&mut turn), envelope.stamp.is_some());
@@ -218,9 +220,15 @@ impl Submitter {
 
     /// The open session; opens one if there is none.
     async fn session(&self, deadline: Instant) -> Result<Arc<Session>, Outage> {
-        if let Some(session) = self.current() {
-            return Ok(session);
+        match self.current() {
+            Some(session) => Ok(session),
+            // Boxed, as it is seldom: every command looks for the session, and would be as large as this.
+            None => Box::pin(self.open(deadline)).await,
         }
+    }
+
+    /// Opens a session, unless somebody else does so first.
+    async fn open(&self, deadline: Instant) -> Result<Arc<Session>, Outage> {
         let _waiting = self.calls.enter()?;
         let _one_at_a_time = self.opening.lock().await;
         if let Some(session) = self.current() {
@@ -331,5 +339,24 @@ fn is_repeatable(command: &Command) -> bool {
         | Command::Mindspore(mindspore::Command::Lead { .. })
         | Command::Mars(mars::Command::Lead { .. }) => true,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::MemoryBackend;
+
+    #[tokio::test]
+    async fn opening_a_session_is_no_part_of_every_command_and_a_command_is_there_once() {
+        let patience = Duration::from_secs(1);
+        let submitter = Submitter::new(NodeId(1), MemoryBackend::new(), Calls::new(1), patience);
+        let command = || Command::Session(session::Command::Open);
+        let deadline = Instant::now();
+        let (looking, opening) =
+            (size_of_val(&submitter.session(deadline)), size_of_val(&submitter.open(deadline)));
+        assert!(looking < opening, "{looking} bytes to look for a session, and {opening} to open one");
+        let within = size_of_val(&submitter.submit_within(command(), patience));
+        assert_eq!(size_of_val(&submitter.submit(command())), within);
     }
 }

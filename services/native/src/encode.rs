@@ -16,7 +16,7 @@ use tripod_state::ids::NodeId;
 use tripod_state::job::{Group, Listener, Poll, Summary};
 use tripod_state::member::Addresses;
 use tripod_state::state::Entry;
-use tripod_state::task::{End, How, Info, Phase, Protocol, Report};
+use tripod_state::task::{End, How, Info, Origin, Phase, Protocol, Report};
 use tripod_state::{Answer, job};
 
 use crate::{JobPorts, status, text};
@@ -138,6 +138,12 @@ fn member(member: &MemberStatus, announced: &Members) -> wire::Member {
     }
 }
 
+/// Where a process comes from.
+pub(crate) fn origin(origin: &Origin) -> wire::TaskOrigin {
+    let Origin { host, pid, client, agent, launcher } = origin.clone();
+    wire::TaskOrigin { host, pid, client, agent, launcher }
+}
+
 /// A job without its tasks and their barriers.
 pub(crate) fn job(summary: &Summary, members: &Members) -> wire::Job {
     let addresses = members.iter().filter_map(|(node, at)| {
@@ -191,6 +197,7 @@ fn task(task: &Info) -> wire::TaskState {
         standing: String::new(),
         end: None,
         heard_ms_ago: None,
+        origin: None,
     }
 }
 

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tripod_gateway::{
-    CallKind, CallOutcome, HeartbeatAges, JobCalls, MemberStatus, NodeSight, NodeSilence, ShownCall,
+    CallKind, CallOutcome, HeartbeatAges, HeldProcess, HeldState, JobCalls, MemberStatus, NodeSight,
+    NodeSilence, ShownCall,
 };
 use tripod_sight as sight;
 use tripod_state::barrier::{Gathering, What};
-use tripod_state::ids::{JobId, NodeId, TimeMs};
+use tripod_state::ids::{JobId, NodeId, TaskId, TimeMs};
 use tripod_state::task::{self, How, Standing};
 use tripod_state::{Fault, Scope, State, job};
 
@@ -58,6 +59,7 @@ pub(crate) fn of(state: &State, job: JobId, gathered: Gathered) -> Option<sight:
     for (node, said) in &sights {
         if let Ok(said) = said {
             add_calls(&mut facts, *node, &said.calls);
+            add_held(&mut facts, &said.held);
         }
     }
     for calls in facts.calls.values_mut() {
@@ -102,14 +104,22 @@ fn of_task(state: &State, job: JobId, info: &task::Info, ages: &HeartbeatAges) -
             Some(Standing::Failed) => sight::Standing::Failed,
         },
         incarnation: incarnation.0,
-        host: state.process(job, id, incarnation).map_or_else(String::new, |process| process.host.to_owned()),
+        host: state.host(job, id, incarnation).to_owned(),
+        origin: origin(state, job, info),
         silence_limit_ms: state
             .silence(job, id, incarnation, None)
             .map_or(0, |silence| silence.tolerated_ms.0),
         beat_age_ms: heard.map(|(_, age)| age.0),
+        held: None,
         end,
         error: info.error.as_ref().map(error),
     }
+}
+
+fn origin(state: &State, job: JobId, info: &task::Info) -> sight::Origin {
+    let origin = state.origin(job, info.task, info.incarnation).cloned().unwrap_or_default();
+    let task::Origin { host: _, pid, client, agent, launcher } = origin;
+    sight::Origin { pid, client, agent, launcher }
 }
 
 fn error(fault: &Fault) -> sight::TaskError {
@@ -146,6 +156,20 @@ fn add_calls(facts: &mut sight::Facts, node: NodeId, calls: &JobCalls) {
         let known = facts.calls.entry(task.0).or_default();
         known.open.extend(calls.open.iter().map(|shown| call(shown, node)));
         known.last.extend(calls.last.iter().map(|shown| call(shown, node)));
+    }
+}
+
+/// What a member was told of processes: each launcher tells one of them. What is not of a task's present life says nothing.
+fn add_held(facts: &mut sight::Facts, held: &BTreeMap<TaskId, HeldProcess>) {
+    for (task, held) in held {
+        let found = usize::try_from(task.0).ok().and_then(|task| facts.tasks.get_mut(task));
+        let Some(found) = found.filter(|found| found.incarnation == held.incarnation.0) else { continue };
+        let state = match held.state {
+            HeldState::Stopped => sight::HeldState::Stopped,
+            HeldState::Disk => sight::HeldState::Disk,
+        };
+        let (waits_in, since_ago_ms) = (held.waits_in.clone(), millis(held.since));
+        found.held = Some(sight::Held { state, waits_in, since_ago_ms });
     }
 }
 
@@ -203,6 +227,7 @@ fn said_of(said: Result<NodeSight, NodeSilence>) -> sight::Said {
             held_calls: said.held_calls,
             flush_p99_us: said.flush_p99.map(|p99| u64::try_from(p99.as_micros()).unwrap_or(u64::MAX)),
             flush_under_way_ms: said.flush_under_way.map(millis),
+            pause: said.pause.map(|(length, ended)| (millis(length), millis(ended))),
             heard: said.heard.into_iter().map(|(node, ago)| (node.0, millis(ago))).collect(),
         }),
         Err(NodeSilence::PortRefuses) => sight::Said::PortRefuses,

@@ -131,6 +131,11 @@ async fn a_life_has_a_host_and_one_that_is_over_is_lost_at_once_and_no_other_one
     jobs.note_host("default", 1, 8, "gpu-8").await.expect("nobody is meant");
     let hosts: Vec<String> = shown().await.tasks.into_iter().map(|task| task.host).collect();
     assert_eq!(hosts, ["gpu-7", ""]);
+    let (pid, launcher) = (4711, "Slurm 5".to_owned());
+    let origin = wire::TaskOrigin { host: "gpu-7".into(), pid, launcher, ..Default::default() };
+    jobs.note_origin("default", 0, 7, &origin).await.expect("noted");
+    let shown_origin = shown().await.tasks.into_iter().next().and_then(|task| task.origin);
+    assert_eq!(shown_origin, Some(origin));
     let long = jobs.note_host("default", 0, 7, &"h".repeat(256)).await.expect_err("is too long");
     assert!(
         matches!(long, Error::Refused { code: Code::ResourceExhausted | Code::InvalidArgument, .. }),

@@ -265,6 +265,27 @@ async fn v6_an_end_is_the_first_finding_with_its_signal_and_its_last_line() {
 }
 
 #[tokio::test]
+async fn v7_a_process_that_does_not_run_is_named_by_the_word_of_who_started_it() {
+    let gang = Gang::of(4, 100_000).await;
+    gang.register_all(4).await;
+    let jobs = gang.client.jobs();
+    let state = |letter: &str| wire::ProcessState { state: letter.into(), waits_in: String::new() };
+    let place = ("train", "a3-7");
+    jobs.note_process(place, 2, 7, state("T")).await.expect("told");
+    jobs.note_process(place, 9, 7, state("T")).await.expect("there is no such task");
+    jobs.note_process(place, 1, 8, state("T")).await.expect("it is of another life");
+    let (json, text) = gang.found("T7107").await;
+    assert_eq!(
+        (&json["verdict"]["tasks"], &json["verdict"]["sure"]),
+        (&serde_json::json!([2]), &"certain".into()),
+        "{text}"
+    );
+    assert_eq!(json["missing"][0]["held"]["state"], "stopped");
+    jobs.note_process(place, 2, 7, state("")).await.expect("told");
+    gang.is_well().await;
+}
+
+#[tokio::test]
 async fn a_task_that_reports_an_error_is_named_before_those_that_end_of_it() {
     let gang = Gang::of(4, 100_000).await;
     gang.register_all(4).await;

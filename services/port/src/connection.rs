@@ -44,6 +44,8 @@ mod block;
 mod boundary;
 mod connection_calls;
 mod frame;
+#[cfg(test)]
+mod identity_test;
 mod incoming;
 mod listener;
 mod mender;

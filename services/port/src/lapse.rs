@@ -18,11 +18,9 @@ pub struct Lapse {
     says: &'static str,
 }
 
-/// The same, as a call waits for it.
-pub(crate) struct Lapsing {
-    wait: Pin<Box<dyn Future<Output = ()> + Send>>,
-    says: &'static str,
-}
+/// The same, as a call waits for it, which gives what the call is told. All of it is in the box: each call that waits has room
+/// for one, and few have one.
+pub(crate) struct Lapsing(Pin<Box<dyn Future<Output = &'static str> + Send>>);
 
 impl Lapse {
     /// Over as soon as this is true. `says` is what the call is told then.
@@ -39,18 +37,18 @@ impl Lapse {
 
     pub(crate) fn awaited(self) -> Lapsing {
         let Self { mut over, says } = self;
-        let wait = Box::pin(async move {
+        Lapsing(Box::pin(async move {
             // Without anybody who would say it, it is over, too.
             drop(over.wait_for(|over| *over).await);
-        });
-        Lapsing { wait, says }
+            says
+        }))
     }
 }
 
 impl Lapsing {
     /// Ready with what the call is told, once.
     pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<&'static str> {
-        self.wait.as_mut().poll(context).map(|()| self.says)
+        self.0.as_mut().poll(context)
     }
 }
 
@@ -90,6 +88,11 @@ mod tests {
         assert_eq!(poll_fn(|context| late.poll(context)).now_or_never(), Some("gone"));
         drop(over);
         assert_eq!(poll_fn(|context| left.poll(context)).now_or_never(), Some("gone"));
+    }
+
+    #[test]
+    fn a_call_has_room_for_nothing_but_the_box_of_one() {
+        assert_eq!(size_of::<Option<Lapsing>>(), 2 * size_of::<usize>());
     }
 
     #[test]

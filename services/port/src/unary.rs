@@ -32,26 +32,41 @@ pub struct Begun<B> {
     rest: B,
 }
 
+/// A request as it is read: with its message, if it is plain, or else as if nothing had been read. In a box of its own, which is
+/// gone when the call is made: the call may wait for hours, and a request with its body takes several times in it.
+pub type Reading<M, B> = Pin<Box<dyn Future<Output = Result<Request<M>, Request<Begun<B>>>> + Send>>;
+
+/// Reads a request for [`call`], as soon as that is polled.
+#[must_use]
+pub fn reading<M, B>(request: Request<B>) -> Reading<M, B>
+where
+    M: Message + Default + 'static,
+    B: Body<Data = Bytes, Error = Status> + Unpin + Send + 'static,
+{
+    Box::pin(read(request))
+}
+
 /// Has a call that is plain answered by `own`, and any other by the service that was generated.
 pub async fn call<M, R, B, Own, Generated>(
-    request: Request<B>,
+    reading: Reading<M, B>,
     own: impl FnOnce(tonic::Request<M>) -> Own,
     generated: impl FnOnce(Request<Begun<B>>) -> Generated,
 ) -> Response<AnswerBody>
 where
-    M: Message + Default,
     R: Message,
-    B: Body<Data = Bytes, Error = Status> + Unpin,
     Own: Future<Output = Result<tonic::Response<R>, Status>>,
     Generated: Future<Output = Result<Response<tonic::body::Body>, Infallible>>,
 {
-    match read(request).await {
-        Ok(request) => answer(own(tonic::Request::from_http(request)).await),
-        Err(request) => match generated(request).await {
-            Ok(answer) => answer.map(AnswerBody::Other),
-            Err(never) => match never {},
-        },
-    }
+    let request = match reading.await {
+        Ok(request) => request,
+        Err(request) => {
+            return match generated(request).await {
+                Ok(answer) => answer.map(AnswerBody::Other),
+                Err(never) => match never {},
+            };
+        }
+    };
+    answer(own(tonic::Request::from_http(request)).await)
 }
 
 /// The request with its message, if that has come in one frame, uncompressed, and nothing else comes.
@@ -285,7 +300,7 @@ mod tests {
                 answer.headers_mut().insert("x-left", left);
                 Ok(answer)
             };
-            let answer = call(request(frames), own, generated).now_or_never();
+            let answer = call(reading(request(frames)), own, generated).now_or_never();
             answer.expect("nothing is waited for")
         };
         let own = told(vec![data(message("hello"))]);
@@ -294,6 +309,30 @@ mod tests {
         assert!(matches!(own.body(), AnswerBody::Whole(_)));
         let other = told(vec![data(vec![0, 1])]);
         assert!(other.headers()["x-left"].to_str().unwrap().contains("Data"), "{other:?}");
+    }
+
+    /// A body with which a request is larger than all else of a call.
+    struct Large([u8; 4096]);
+
+    impl Body for Large {
+        type Data = Bytes;
+        type Error = Status;
+
+        fn poll_frame(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+            Poll::Ready(self.0.is_empty().then(|| data("")))
+        }
+    }
+
+    #[test]
+    fn what_a_request_is_read_with_is_no_part_of_its_call() {
+        let own = |request: tonic::Request<String>| async { Ok(tonic::Response::new(request.into_inner())) };
+        let generated = |_: Request<Begun<Large>>| std::future::pending();
+        let call = call(reading(Request::new(Large([0; 4096]))), own, generated);
+        let (bytes, request) = (size_of_val(&call), size_of::<Request<Large>>());
+        assert!(bytes < 2 * request, "a call takes {bytes} bytes, and its request {request}");
     }
 
     #[test]

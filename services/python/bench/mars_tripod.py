@@ -18,6 +18,7 @@ from tripod_ray.local import LocalCluster, find_program
 WORKERS = 2
 # Room for what has not been given up yet of the random numbers.
 STORE_MIB = 2048
+_END_LIMIT_S = 30
 _STARTED_AGAIN = []
 
 
@@ -81,6 +82,12 @@ def kill_leader(cluster):
         if words[1:2] == ["server"] and f"--node={leader}" in words:
             folder = os.readlink(place / "cwd")
             os.kill(pid, signal.SIGKILL)
+            # Its ports are taken until the last of its memory is given back, and whoever started it has seen its end.
+            deadline = time.monotonic() + _END_LIMIT_S
+            while place.exists():
+                if time.monotonic() > deadline:
+                    raise RuntimeError(f"node {leader} was killed and is still there after {_END_LIMIT_S} s")
+                time.sleep(0.001)
             # It ends when this program's end of its input is closed.
             again = subprocess.Popen(
                 words, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

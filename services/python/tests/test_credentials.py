@@ -13,7 +13,7 @@ from concurrent import futures
 
 import grpc
 
-from tripod_ray import credentials
+from tripod_ray import credentials, wire
 from tripod_ray.credentials import Credentials
 from tripod_ray.errors import RefusedError, UnreachableError
 from tripod_ray.link import Link
@@ -173,6 +173,21 @@ class Nodes(Files):
         with self.assertRaisesRegex(RefusedError, "T1532"):
             self.link(token_file=wrong).call(PATH, b"")
 
+    def test_s26_a_call_that_a_token_was_too_old_for_is_made_again_by_the_one_in_its_place(self):
+        link = self.link(token_file=self.write("token", OTHER))
+        self.write("token", TOKEN)
+        self.assertEqual(link.call(PATH, b""), b"viewer")
+
+    def test_s26_a_stream_is_opened_anew_by_a_token_that_takes_the_place_of_another(self):
+        link = self.link(token_file=self.write("token", TOKEN))
+        _Node.shown.clear()
+        for text, shown in ((TOKEN, [WITH[1]]), (TOKEN, [WITH[1]]), (OTHER, [WITH[1], "Bearer " + OTHER])):
+            self.write("token", text)
+            # A minute has passed.
+            link._credentials._read_at -= 61
+            link.batch(wire.RayLineRequest(), "1")
+            self.assertEqual(_Node.shown, shown)
+
     def test_a_node_of_another_root_is_shown_nothing(self):
         other, _ = self.made("other", None, None, True)
         self.write("ca.crt", other.public_bytes(serialization.Encoding.PEM))
@@ -193,7 +208,14 @@ class _Node(grpc.GenericRpcHandler):
     shown = []
 
     def service(self, details):
+        if details.method == wire.LINE:
+            return grpc.stream_stream_rpc_method_handler(self._answers)
         return grpc.unary_unary_rpc_method_handler(self._answer)
+
+    def _answers(self, requests, context):
+        self.shown.append(dict(context.invocation_metadata()).get("authorization"))
+        for _ in requests:
+            yield wire.RayLineResponse().SerializeToString()
 
     def _answer(self, _, context):
         said = dict(context.invocation_metadata()).get("authorization")

@@ -9,6 +9,7 @@ pub enum Code {
     WaitsForKey,
     Busy,
     Late,
+    Frozen,
     HostSilent,
     Ended,
     Gone,
@@ -18,18 +19,20 @@ pub enum Code {
     Leaderless,
     NodeCut,
     DiskSlow,
+    LeaderPaused,
     ApplyBacklog,
 }
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::NeverCame,
         Self::CameAndGone,
         Self::Elsewhere,
         Self::WaitsForKey,
         Self::Busy,
         Self::Late,
+        Self::Frozen,
         Self::HostSilent,
         Self::Ended,
         Self::Gone,
@@ -39,6 +42,7 @@ impl Code {
         Self::Leaderless,
         Self::NodeCut,
         Self::DiskSlow,
+        Self::LeaderPaused,
         Self::ApplyBacklog,
     ];
 
@@ -52,6 +56,7 @@ impl Code {
             Self::WaitsForKey => (7104, "waits-for-key"),
             Self::Busy => (7105, "busy"),
             Self::Late => (7106, "late"),
+            Self::Frozen => (7107, "frozen"),
             Self::HostSilent => (7108, "host-silent"),
             Self::Ended => (7109, "ended"),
             Self::Gone => (7110, "gone"),
@@ -61,6 +66,7 @@ impl Code {
             Self::Leaderless => (7202, "leaderless"),
             Self::NodeCut => (7203, "node-cut"),
             Self::DiskSlow => (7204, "disk-slow"),
+            Self::LeaderPaused => (7205, "leader-paused"),
             Self::ApplyBacklog => (7206, "apply-backlog"),
         }
     }

@@ -109,14 +109,49 @@ pub struct Task {
     pub incarnation: u64,
     /// Where its process runs; empty: nobody has said it.
     pub host: String,
+    /// What else is known of where its process comes from.
+    pub origin: Origin,
     /// How long it may be silent: longer than the job's timeout if its program sends heartbeats more rarely.
     pub silence_limit_ms: u64,
     /// How long ago the leader heard it; `None`: it does not say, or has not since it leads.
     pub beat_age_ms: Option<u64>,
+    /// Its process does not run, as whoever started it says now.
+    pub held: Option<Held>,
     /// As whoever started it saw.
     pub end: Option<End>,
     /// What it is in error of.
     pub error: Option<TaskError>,
+}
+
+/// Why a process does not run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HeldState {
+    /// Somebody has stopped it.
+    Stopped,
+    /// It waits in the kernel, for a disk as a rule.
+    Disk,
+}
+
+/// A process that does not run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    pub state: HeldState,
+    /// The kernel's function in which it waits; empty: not known.
+    pub waits_in: String,
+    /// For how long, at least.
+    pub since_ago_ms: u64,
+}
+
+/// Where the process of a task comes from, besides its host: what is empty or 0, nobody has said.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Origin {
+    pub pid: u32,
+    /// What the client calls itself.
+    pub client: String,
+    /// The build of the agent by which it came.
+    pub agent: String,
+    /// Who started it, and as which of its own.
+    pub launcher: String,
 }
 
 /// The error of a task.
@@ -256,6 +291,8 @@ pub struct NodeWord {
     pub held_calls: u64,
     pub flush_p99_us: Option<u64>,
     pub flush_under_way_ms: Option<u64>,
+    /// The last time that its process did not run: how long, and how long ago that ended.
+    pub pause: Option<(u64, u64)>,
     /// On the leader: how long ago each other member answered last.
     pub heard: BTreeMap<u64, u64>,
 }
@@ -283,6 +320,11 @@ impl Cluster {
 impl Facts {
     pub(crate) fn task(&self, task: i32) -> Option<&Task> {
         self.tasks.get(usize::try_from(task).ok()?)
+    }
+
+    /// Where the process of a task is, as far as that is known.
+    pub(crate) fn process(&self, task: i32) -> Option<String> {
+        self.task(task)?.process()
     }
 
     pub(crate) fn open(&self, task: i32) -> &[Call] {
@@ -313,6 +355,18 @@ impl Facts {
             _ => None,
         });
         waited.max().unwrap_or(0)
+    }
+}
+
+impl Task {
+    /// Where its process is, as far as that is known: `host a3-7 pid 4711`.
+    fn process(&self) -> Option<String> {
+        let host = (!self.host.is_empty()).then(|| format!("host {}", plain(&self.host)));
+        let pid = (self.origin.pid != 0).then(|| format!("pid {}", self.origin.pid));
+        match (host, pid) {
+            (Some(host), Some(pid)) => Some(format!("{host} {pid}")),
+            (host, pid) => host.or(pid),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::facts::{Call, CallKind, Facts, Outcome, Said};
+use crate::facts::{Call, CallKind, Facts, HeldState, Origin, Outcome, Said};
 use crate::finding::{Diagnosis, Finding};
 
 /// Tasks that are told one by one; all are in `findings[].tasks`.
@@ -72,8 +72,16 @@ fn task_json(facts: &Facts, task: i32) -> Value {
         "task": task,
         "state": found.map_or("never-came", |found| found.standing.word()),
         "host": found.map(|found| found.host.as_str()).filter(|host| !host.is_empty()),
+        "pid": found.map(|found| found.origin.pid).filter(|pid| *pid != 0),
+        "origin": found.map(|found| &found.origin).filter(|origin| **origin != Origin::default()).map(|origin| json!({
+            "client": said(&origin.client), "agent": said(&origin.agent), "launcher": said(&origin.launcher),
+        })),
         "incarnation": found.map(|found| found.incarnation.to_string()),
         "beat_age_ms": found.and_then(|found| found.beat_age_ms),
+        "held": found.and_then(|found| found.held.as_ref()).map(|held| json!({
+            "state": match held.state { HeldState::Stopped => "stopped", HeldState::Disk => "disk" },
+            "waits_in": said(&held.waits_in), "since_ms": facts.now_ms.saturating_sub(held.since_ago_ms),
+        })),
         "call": facts.open(task).first().map(|call| call_json(facts, call)),
         "last_call": facts.last(task).first().map(|call| call_json(facts, call)),
         "end": found.and_then(|found| found.end.as_ref()).map(|end| json!({
@@ -84,6 +92,11 @@ fn task_json(facts: &Facts, task: i32) -> Value {
         })),
         "source": if facts.calls.contains_key(&task) { "state, node" } else { "state" },
     })
+}
+
+/// Nothing rather than an empty text.
+fn said(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
 }
 
 fn call_json(facts: &Facts, call: &Call) -> Value {

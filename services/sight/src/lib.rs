@@ -29,8 +29,8 @@ mod words;
 
 pub use code::Code;
 pub use facts::{
-    Call, CallKind, Calls, Cluster, End, Facts, Job, Key, Memory, Node, NodeWord, Outcome, Patience, Place,
-    PlaceKind, Said, Standing, Task, TaskError,
+    Call, CallKind, Calls, Cluster, End, Facts, Held, HeldState, Job, Key, Memory, Node, NodeWord, Origin,
+    Outcome, Patience, Place, PlaceKind, Said, Standing, Task, TaskError,
 };
 pub use finding::{Diagnosis, Finding, Sure, Where};
 pub use rules::diagnose;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use tripod_sight::{
-    Call, CallKind, Calls, Cluster, Facts, Job, Key, Memory, Node, NodeWord, Outcome, Place, PlaceKind, Said,
-    Standing, Task, diagnose,
+    Call, CallKind, Calls, Cluster, Facts, Held, HeldState, Job, Key, Memory, Node, NodeWord, Origin,
+    Outcome, Place, PlaceKind, Said, Standing, Task, diagnose,
 };
 
 const NOW_MS: u64 = 1_700_018_179_000;
@@ -95,17 +95,24 @@ prop_compose! {
 prop_compose! {
     /// Anything.
     fn any_facts()(
-        standings in prop::collection::vec((0..7_usize, prop::option::of(0_u64..300_000), "[ab]?"), 0..30),
+        standings in prop::collection::vec((0..7_usize, prop::option::of(0_u64..300_000), "[ab]?", 0..3_u32), 0..30),
         places in prop::collection::vec(
             (prop::collection::btree_set(0_i32..30, 0..20), prop::option::of(0_u64..400_000), 0..4_u8), 0..6),
         calls in prop::collection::vec((0_i32..30, 0..3_u8, 0_u64..400_000, any::<bool>()), 0..40),
-        said in prop::collection::vec(0..5_u8, 0..5),
+        said in prop::collection::vec(0..6_u8, 0..5),
         has_memory in any::<bool>(),
     ) -> Facts {
-        let tasks: Vec<Task> = standings.iter().map(|(standing, beat_age_ms, host)| Task {
+        let held = |state| Held { state, waits_in: "\u{1b}[2J".into(), since_ago_ms: 20_000 };
+        let tasks: Vec<Task> = standings.iter().map(|(standing, beat_age_ms, host, number)| Task {
             standing: Standing::ALL[*standing],
             beat_age_ms: *beat_age_ms,
             host: host.clone(),
+            origin: Origin { pid: *number, client: "\u{1b}[2J".into(), ..Origin::default() },
+            held: match number {
+                0 => None,
+                1 => Some(held(HeldState::Stopped)),
+                _ => Some(held(HeldState::Disk)),
+            },
             silence_limit_ms: LIMIT_MS,
             ..Task::default()
         }).collect();
@@ -129,6 +136,10 @@ prop_compose! {
             1 => Said::Silent,
             2 => Said::Refuses("no".into()),
             3 => Said::Word(NodeWord::default()),
+            4 => {
+                let pause = Some((3_000, 1_000));
+                Said::Word(NodeWord { leader: Some(number), pause, ..NodeWord::default() })
+            }
             _ => Said::Word(NodeWord { leader: Some(number), ..NodeWord::default() }),
         } };
         let mut facts = Facts {
@@ -169,7 +180,7 @@ proptest! {
         prop_assert!(!is_an_order, "escapes in JSON");
         let programs = found.findings.iter().filter(|finding| !finding.tasks.is_empty()).count();
         let codes: Vec<String> = found.findings.iter().map(|finding| finding.code.number()).collect();
-        let coordinator = ["T7201", "T7202", "T7204", "T7206"].iter().any(|code| codes.iter().any(|found| found == code));
+        let coordinator = ["T7201", "T7202", "T7204", "T7205", "T7206"].iter().any(|code| codes.iter().any(|found| found == code));
         prop_assert!(!coordinator || programs == 0, "{codes:?}");
     }
 }

@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
-use tripod_identity::Kind;
+use tripod_identity::{JobName, Kind};
 
 use crate::believed::{Believed, BelievedRoots};
 use crate::chain::{Chain, Side, Whose};
@@ -35,6 +35,8 @@ pub type ClientStream<S> = tokio_rustls::client::TlsStream<S>;
 pub struct ClientTls {
     source: Source,
     port: Port,
+    /// Whether a worker or a store must be of the job of this process, if that is of one.
+    is_confined: bool,
 }
 
 /// By which files.
@@ -56,7 +58,14 @@ impl ClientTls {
     /// For connections to that port of nodes.
     #[must_use]
     pub fn new(tls: &Tls, port: Port) -> Self {
-        Self { source: Source::Certified(tls.clone()), port }
+        Self { source: Source::Certified(tls.clone()), port, is_confined: false }
+    }
+
+    /// The same, which takes no worker and no store of another job than that of the own certificate. A node is of no job, and takes
+    /// those of all.
+    #[must_use]
+    pub fn of_own_job(self) -> Self {
+        Self { is_confined: true, ..self }
     }
 
     /// The same for a process without a certificate, by the roots of a directory.
@@ -64,7 +73,7 @@ impl ClientTls {
     /// # Errors
     /// [`Fault`].
     pub fn uncertified(directory: &Path, port: Port) -> Result<Self, Fault> {
-        Ok(Self { source: Source::Uncertified(Believed::read(directory)?), port })
+        Ok(Self { source: Source::Uncertified(Believed::read(directory)?), port, is_confined: false })
     }
 
     /// Looks at the files now and then, as [`Tls::keep_current`] does. Never ends.
@@ -141,7 +150,8 @@ impl ClientTls {
             }
             Source::Uncertified(believed) => (Current::Uncertified(believed.current()), None),
         };
-        let verifier = Arc::new(Verifier { current, port: self.port, host: host.to_owned(), known });
+        let (port, is_confined) = (self.port, self.is_confined);
+        let verifier = Arc::new(Verifier { current, port, is_confined, host: host.to_owned(), known });
         let builder = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&rustls::version::TLS13])?
             .dangerous()
@@ -165,6 +175,7 @@ fn late(_: Elapsed) -> io::Error {
 struct Verifier {
     current: Current,
     port: Port,
+    is_confined: bool,
     host: String,
     /// What the certificate of the node calls it that is to answer, if that is known.
     known: Option<String>,
@@ -181,6 +192,10 @@ impl Verifier {
         let roots = &material.client_roots;
         let identity = material.judge().identity(chain, roots, Side::Server, Whose::Client)?;
         match identity.kind {
+            Kind::Worker(job) | Kind::Store(job) if self.is_confined && is_other(material, &job) => {
+                let text = format!("the server's certificate is one of job {job}, which is another job");
+                Err(Refused::new(Outcome::BadName, text))
+            }
             Kind::Worker(_) | Kind::Store(_) => Ok(()),
             other => {
                 let text = format!("the server's certificate is of {other}, which is no worker and no store");
@@ -188,6 +203,11 @@ impl Verifier {
             }
         }
     }
+}
+
+/// Whether it is not the job of the own certificate.
+fn is_other(material: &Material, job: &JobName) -> bool {
+    material.identity.kind.job().is_some_and(|own| own != job)
 }
 
 impl ServerCertVerifier for Verifier {

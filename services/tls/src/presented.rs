@@ -94,6 +94,12 @@ impl Presented {
         self.0.proved.get()
     }
 
+    /// The same for as long as it holds: for whoever is asked about each call, on connections that nobody ends.
+    #[must_use]
+    pub fn believed(&self) -> Option<&Proved> {
+        self.proved().filter(|_| self.still_holds())
+    }
+
     /// Whether the connection is protected, whoever its client is: not before the handshake is over, and never in plain text.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {

@@ -62,6 +62,12 @@ impl TokenText {
         text
     }
 
+    /// Whether a text is meant to be one, whether it is one or not: a token of somebody else's is not.
+    #[must_use]
+    pub fn is_meant(text: &str) -> bool {
+        text.strip_prefix(BEGIN).is_some_and(|rest| rest.starts_with('_'))
+    }
+
     /// Reads one, and nothing but one.
     ///
     /// # Errors

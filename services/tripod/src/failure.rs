@@ -19,6 +19,9 @@ use crate::output::{self, Format};
 /// a write to a closed pipe is an error here and the signal never comes.
 const BY_SIGPIPE: u8 = 128 + 13;
 
+/// How the secret half of a pair of keys of age begins. Who gives it where the public one belongs must not find it in a log.
+const SECRET_KEY: &str = "AGE-SECRET-KEY-1";
+
 /// A failure as one clear line, which begins with its code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
@@ -51,7 +54,7 @@ pub(crate) enum Exit {
 
 impl Failure {
     pub(crate) fn new(code: Code, text: impl Into<String>) -> Self {
-        Self { code, text: text.into(), unread: false }
+        Self { code, text: without_secret_keys(text.into()), unread: false }
     }
 
     /// What a library says: the code in its text goes to the front; if it has none, it is this one.
@@ -114,6 +117,19 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(if self.unread { BY_SIGPIPE } else { self.exit() as u8 })
     }
+}
+
+/// The same without what of a key is secret.
+fn without_secret_keys(mut text: String) -> String {
+    let mut at = 0;
+    while let Some(found) = text[at..].to_ascii_uppercase().find(SECRET_KEY) {
+        at += found + SECRET_KEY.len();
+        let letters = text[at..].bytes().take_while(u8::is_ascii_alphanumeric).count();
+        if letters > 0 {
+            text.replace_range(at..at + letters, "...");
+        }
+    }
+    text
 }
 
 /// What a process ends with that ends with this code.
@@ -379,6 +395,14 @@ mod tests {
             "exit_code": 1,
         });
         assert_eq!(json, expected);
+    }
+
+    #[test]
+    fn a_secret_key_that_was_given_by_mistake_is_told_without_what_is_secret_of_it() {
+        let key = "AGE-SECRET-KEY-1GQ9778VQXMMJVE8SK7J6VT8UJ4HDQAJUVSFCWCM02D8GEWQ72PVQ2Y5J33";
+        let text = format!("'{key}', '{}', `AGE-SECRET-KEY-1...` é", key.to_ascii_lowercase());
+        let told = Failure::new(Code::Usage, text).text;
+        assert_eq!(told, "'AGE-SECRET-KEY-1...', 'age-secret-key-1...', `AGE-SECRET-KEY-1...` é");
     }
 
     #[test]

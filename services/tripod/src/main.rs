@@ -29,6 +29,8 @@
 //! | `usage` | what is told of a line that is wrong |
 //! | `bootstrap` | how a node is asked for the first operator's token |
 //! | `pki` | certificates, for clusters without an issuer of their own |
+//! | `sealed` | backups that only their recipients can open |
+//! | `secret_file` | files that nobody else may read |
 //! | `plain_text` | ports that other machines could reach in plain text |
 //! | `pages` | what error codes mean, `docs/errors` |
 //!
@@ -58,6 +60,8 @@ mod pages;
 mod pki;
 mod plain_text;
 mod preflight;
+mod sealed;
+mod secret_file;
 mod settings;
 mod usage;
 mod view;

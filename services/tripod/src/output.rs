@@ -24,8 +24,18 @@ pub(crate) enum Format {
 
 /// Prints one value as one line of JSON, at once.
 pub(crate) fn json(value: &impl Serialize) -> io::Result<()> {
+    line(&json_text(value)?)
+}
+
+/// Prints JSON that a node has made.
+pub(crate) fn json_line(json: &str) -> io::Result<()> {
+    line(&plain::json(json))
+}
+
+/// One value as JSON for a file, which somebody may look at in a terminal.
+pub(crate) fn json_text(value: &impl Serialize) -> io::Result<String> {
     let text = serde_json::to_string(value)?;
-    line(&plain::json(&text))
+    Ok(plain::json(&text).into_owned())
 }
 
 /// Prints one line, or several, at once: a reader of a pipe waits for it.
@@ -120,6 +130,11 @@ mod tests {
         table.row(vec!["1".into(), "ok".into()]);
         table.row(vec!["12345".into(), String::new()]);
         assert_eq!(table.render(), "ID     STATE\n1      ok\n12345");
+    }
+
+    #[test]
+    fn json_for_a_file_is_no_order_to_whoever_looks_at_it() {
+        assert_eq!(json_text(&"a\u{9b}b").expect("a text"), r#""a\u009bb""#);
     }
 
     #[test]

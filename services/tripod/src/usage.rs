@@ -76,6 +76,14 @@ mod tests {
     }
 
     #[test]
+    fn the_secret_half_of_a_recipient_is_not_repeated() {
+        let text = "tripod snapshot save f --recipient AGE-SECRET-KEY-1QQQQ";
+        let wrong = Cli::try_parse_from(line(text)).expect_err("it is no recipient");
+        let told = told(wrong).expect_err("wrong usage").to_string();
+        assert!(told.contains("the secret half") && !told.contains("1QQQQ"), "{told}");
+    }
+
+    #[test]
     fn n29_the_usage_of_a_command_names_only_what_must_be_given() {
         let told = |text: &str| {
             // As if TRIPOD_ENDPOINTS were set: a flag of the line counts in the same way.

@@ -100,7 +100,8 @@ mod tests {
         assert_eq!(ask(None, "10.0.0.7").await, shown);
         assert_eq!(ask(Some("Basic YTpi".to_owned()), "10.0.0.7").await, shown);
         assert_eq!(ask(right.clone(), "127.0.0.1").await, shown);
-        assert_eq!(ask(Some("Bearer x".to_owned()), "127.0.0.1").await, refused);
+        assert_eq!(ask(Some("Bearer eyJhbGciOiJub25lIn0.e30.".to_owned()), "10.0.0.7").await, shown);
+        assert_eq!(ask(Some("Bearer trp_x".to_owned()), "127.0.0.1").await, refused);
         assert_eq!(ask(right, "10.0.0.7").await, refused, "others can have read it");
     }
 }

@@ -72,10 +72,14 @@ impl OfCluster {
     fn bury(&mut self, job: &Job, (index, now): (LogIndex, TimeMs)) {
         let mut ring = job.domains.events.clone();
         ring.add((index, now), What::JobDeleted, None);
-        let Ring { mut head, mut milestones, .. } = ring;
+        let Ring { mut head, mut milestones, mut traffic } = ring;
         let (events, until) = milestones.keep(MILESTONE_BYTES_MAX, ENDED_MILESTONES_KEPT);
         head.milestones.events += events;
         head.milestones.until = head.milestones.until.max(until);
+        // Of what is no milestone nothing is kept.
+        let (events, until) = traffic.keep(0, 0);
+        head.traffic.events += events;
+        head.traffic.until = head.traffic.until.max(until);
         let head = EndedHead { job: job.id, name: job.name.clone(), index, at: now, ring: head };
         self.ended.insert(job.id, Arc::new(Ended { head, milestones }));
         self.forget_old(now);

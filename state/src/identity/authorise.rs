@@ -30,6 +30,7 @@ impl State {
             )
             | Command::Runtime(
                 runtime::Command::Connect { task, .. }
+                | runtime::Command::ConnectFrom { task, .. }
                 | runtime::Command::Withdraw { task, .. }
                 | runtime::Command::Enumerate { task, .. }
                 | runtime::Command::Arrive { task, .. },

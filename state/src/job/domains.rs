@@ -21,6 +21,7 @@ use crate::snapshot::record::{Piece, Record};
 use crate::state::State;
 use crate::task::ended::Ends;
 use crate::task::interval::Intervals;
+use crate::task::origin::Origins;
 use crate::task::process::Processes;
 use crate::task::returned::Returned;
 use crate::task::table::Table as Tasks;
@@ -150,6 +151,9 @@ domains! {
     ends: Ends,
     /// What happened.
     events: Ring,
+    /// Where processes come from.
+    origins: Origins,
+    /// Who registered the lives of tasks.
     registrants: Registrants,
 }
 

@@ -4,7 +4,7 @@ use crate::command::Command;
 use crate::identity::By;
 use crate::ids::FeatureLevel;
 use crate::level::{FIRST, Kind};
-use crate::{kv, mindspore, session, task};
+use crate::{kv, mindspore, runtime, session, task};
 
 impl Command {
     /// The command itself where the level has it, and otherwise an earlier one that asks for as much as there is. What has no
@@ -28,6 +28,21 @@ impl Command {
             }
             Self::Task(task::Command::End { scope, task, incarnation }) if level() < Kind::TASK_END.needs => {
                 Self::Task(task::Command::Expire { job: scope.job, silent: vec![(task, incarnation)] })
+            }
+            Self::Task(command @ task::Command::RegisterFrom { .. })
+                if level() < Kind::TASK_REGISTER_FROM.needs =>
+            {
+                Self::Task(command.without_origin())
+            }
+            Self::Task(command @ task::Command::NoteOrigin { .. })
+                if level() < Kind::TASK_NOTE_ORIGIN.needs =>
+            {
+                Self::Task(command.without_origin())
+            }
+            Self::Runtime(command @ runtime::Command::ConnectFrom { .. })
+                if level() < Kind::RUNTIME_CONNECT_FROM.needs =>
+            {
+                Self::Runtime(command.without_origin())
             }
             Self::Session(session::Command::OpenFor { .. }) if level() < Kind::SESSION_OPEN_FOR.needs => {
                 Self::Session(session::Command::Open)
@@ -59,7 +74,7 @@ impl Command {
 mod tests {
     use super::*;
     use crate::command::Scope;
-    use crate::ids::{Incarnation, JobId, NodeId, SessionId, TaskId, TimeMs};
+    use crate::ids::{ClientId, Incarnation, JobId, NodeId, SessionId, TaskId, TimeMs};
 
     #[test]
     fn below_its_level_an_insert_of_a_life_is_one_of_anybody() {
@@ -126,6 +141,28 @@ mod tests {
         let end = Command::Task(task::Command::End { scope, task, incarnation });
         let by = end.clone().by(crate::identity::Identity::Agent("train".into()));
         assert_eq!(by.earlier(), Some(end));
+    }
+
+    #[test]
+    fn below_its_level_a_registration_does_not_say_where_it_comes_from() {
+        let (scope, task, incarnation) = (Scope { job: JobId(1), service: None }, TaskId(0), Incarnation(7));
+        let (recoverable, protocol) = (false, task::Protocol::Xla);
+        let origin = task::Origin { host: "a3-7".into(), pid: 5, ..task::Origin::default() };
+        let plain = task::Command::Register { scope, task, incarnation, recoverable, protocol };
+        let told = Command::Task(plain.clone().with_origin(origin.clone()));
+        assert_eq!(told.clone().for_level(|| FeatureLevel(11)), told);
+        assert_eq!(told.clone().for_level(|| FeatureLevel(10)), Command::Task(plain.clone()));
+        assert_eq!(plain.clone().with_origin(task::Origin::default()), plain, "nothing is said");
+        // Neither is who says it. Where only that is too much, where it comes from stays.
+        let by = told.clone().by(crate::identity::Identity::Agent("train".into()));
+        assert_eq!(by.clone().for_level(|| FeatureLevel(10)), Command::Task(plain.clone()));
+        assert_eq!((by.earlier(), told.earlier()), (Some(told.clone()), Some(Command::Task(plain))));
+        let connect = runtime::Command::Connect { scope, task, client: ClientId(3) };
+        let told = Command::Runtime(connect.clone().with_origin(origin.clone()));
+        assert_eq!(told.earlier(), Some(Command::Runtime(connect)));
+        let note = task::Command::NoteOrigin { scope, task, incarnation, origin: Box::new(origin) };
+        let host = task::Command::NoteHost { scope, task, incarnation, host: "a3-7".into() };
+        assert_eq!(Command::Task(note).earlier(), Some(Command::Task(host)));
     }
 
     #[test]

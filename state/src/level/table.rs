@@ -96,6 +96,10 @@ kinds! {
         "task/end"                 level 8  -      Self::Task(task::Command::End { .. }),
         #[constant TASK_ENDED]
         "task/ended"               level 11 -      Self::Task(task::Command::Ended { .. }),
+        #[constant TASK_REGISTER_FROM]
+        "task/register-from"       level 11 -      Self::Task(task::Command::RegisterFrom { .. }),
+        #[constant TASK_NOTE_ORIGIN]
+        "task/note-origin"         level 11 grows  Self::Task(task::Command::NoteOrigin { .. }),
         "kv/insert"                level 1  grows  Self::Kv(kv::Command::Insert { .. }),
         #[constant KV_INSERT_AS]
         "kv/insert-as"             level 7  grows  Self::Kv(kv::Command::InsertAs { .. }),
@@ -121,6 +125,8 @@ kinds! {
         #[constant MEMBER_BIND]
         "member/bind"              level 11 -      Self::Member(member::Command::Bind { .. }),
         "runtime/connect"          level 1  -      Self::Runtime(runtime::Command::Connect { .. }),
+        #[constant RUNTIME_CONNECT_FROM]
+        "runtime/connect-from"     level 11 -      Self::Runtime(runtime::Command::ConnectFrom { .. }),
         "runtime/withdraw"         level 1  -      Self::Runtime(runtime::Command::Withdraw { .. }),
         "runtime/enumerate"        level 1  grows  Self::Runtime(runtime::Command::Enumerate { .. }),
         "runtime/arrive"           level 1  -      Self::Runtime(runtime::Command::Arrive { .. }),

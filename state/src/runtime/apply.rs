@@ -8,13 +8,22 @@ use crate::ids::{Key, TaskId};
 use crate::job::record::Job;
 use crate::job::turn::Turn;
 use crate::runtime::record::{Phase, Runtime};
-use crate::runtime::{Call, Command, Refusal, keys};
+use crate::runtime::{Call, Command, INCARNATION, Refusal, keys};
 use crate::wait::DomainId;
 
 impl Turn<'_> {
     pub(crate) fn runtime(&mut self, command: Command) -> Reply {
         match command {
             Command::Connect { scope: _, task, client } => self.connect_to_runtime(task, client),
+            Command::ConnectFrom { scope: _, task, client, origin } => {
+                // Every life of a task has the same number here, so nothing is known of an earlier process any more.
+                let reply = self.connect_to_runtime(task, client);
+                if reply.is_ok() {
+                    self.job.domains.origins.forget(task);
+                    self.registered_from(task, INCARNATION, *origin);
+                }
+                reply
+            }
             Command::Withdraw { scope: _, task, client, waited_ms } => {
                 self.withdraw_from_runtime(task, client, waited_ms)
             }

@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::Scope;
 use crate::ids::{ClientId, Incarnation, TaskId};
+use crate::task::Origin;
 
 pub use keys::KEYS_PREFIX;
 pub use refusal::{Call, Refusal};
@@ -57,6 +58,8 @@ pub enum Command {
     GiveUpShutdown { scope: Scope, waited_ms: i64 },
     /// Writes a key, whether or not it is there.
     Put { scope: Scope, key: Bytes, value: Bytes },
+    /// [`Self::Connect`] with where it comes from, for people. Needs feature level 11.
+    ConnectFrom { scope: Scope, task: TaskId, client: ClientId, origin: Box<Origin> },
 }
 
 impl Command {
@@ -69,7 +72,27 @@ impl Command {
             | Self::GiveUp { scope, .. }
             | Self::Shutdown { scope, .. }
             | Self::GiveUpShutdown { scope, .. }
-            | Self::Put { scope, .. } => *scope,
+            | Self::Put { scope, .. }
+            | Self::ConnectFrom { scope, .. } => *scope,
+        }
+    }
+
+    /// A connect that says where it comes from; any other command as it is.
+    #[must_use]
+    pub fn with_origin(self, origin: Origin) -> Self {
+        match self {
+            Self::Connect { scope, task, client } if !origin.is_empty() => {
+                Self::ConnectFrom { scope, task, client, origin: Box::new(origin) }
+            }
+            command => command,
+        }
+    }
+
+    /// The same as it is sent where nobody can say that.
+    pub(crate) fn without_origin(self) -> Self {
+        match self {
+            Self::ConnectFrom { scope, task, client, origin: _ } => Self::Connect { scope, task, client },
+            command => command,
         }
     }
 }

@@ -31,7 +31,7 @@ impl Command {
 
 fn of_task(command: &task::Command, answer: &Answer) -> bool {
     match command {
-        task::Command::Register { .. } => {
+        task::Command::Register { .. } | task::Command::RegisterFrom { .. } => {
             matches!(answer, Answer::Registered { .. } | Answer::Waiting(Ticket::Register { .. }))
         }
         task::Command::Shutdown { .. } => {
@@ -49,7 +49,7 @@ fn of_task(command: &task::Command, answer: &Answer) -> bool {
 
 fn of_runtime(command: &runtime::Command, answer: &Answer) -> bool {
     match command {
-        runtime::Command::Connect { .. } => {
+        runtime::Command::Connect { .. } | runtime::Command::ConnectFrom { .. } => {
             matches!(answer, Answer::Registered { .. } | Answer::Waiting(Ticket::Runtime { .. }))
         }
         runtime::Command::Enumerate { .. } => matches!(answer, Answer::Waiting(Ticket::Runtime { .. })),

@@ -16,7 +16,7 @@ use crate::level::Rule;
 use crate::limits::{NODE_SESSIONS_MAX, SESSION_WINDOW, SESSIONS_MAX, within};
 use crate::memory::{Weigh, Weighed, of_faults, of_map};
 use crate::session::{Command, Owner};
-use crate::{canonical, job, kv, mindspore, task};
+use crate::{canonical, job, kv, mindspore, runtime, task};
 
 /// One client's memory of replies of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -353,6 +353,13 @@ fn mark_of(command: &AnyCommand) -> u64 {
             let (scope, request) = (*scope, request.clone());
             let asked = mindspore::Command::Cluster { scope, request };
             canonical::feed(&AnyCommand::Mindspore(asked), &mut hasher);
+        }
+        // Where a registration comes from is for people, and a node may have left it out in an earlier attempt.
+        AnyCommand::Task(register @ task::Command::RegisterFrom { .. }) => {
+            canonical::feed(&AnyCommand::Task(register.clone().without_origin()), &mut hasher);
+        }
+        AnyCommand::Runtime(connect @ runtime::Command::ConnectFrom { .. }) => {
+            canonical::feed(&AnyCommand::Runtime(connect.clone().without_origin()), &mut hasher);
         }
         command => canonical::feed(command, &mut hasher),
     }

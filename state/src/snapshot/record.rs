@@ -33,7 +33,7 @@ pub struct Record(pub(crate) Piece);
 /// The order is: the header; members; sessions, each with its replies; jobs, each with its tasks,
 /// barriers, groups, keys, increments and runtime; the registry of nodes; the level; notes of jobs;
 /// drained nodes; schedulers with their parts; whose sessions are; intervals, tasks that came back and processes; MindSpore clusters
-/// with their parts; sessions with theirs; ends of processes; events of jobs; tokens; events of the cluster, with jobs that are gone; the end. Every head tells how many records follow it.
+/// with their parts; sessions with theirs; ends of processes; events of jobs; origins of processes; who registered tasks; tokens; events of the cluster, with jobs that are gone; names of nodes; openers of sessions; the floor; the end. Every head tells how many records follow it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Piece {
     Header {
@@ -200,6 +200,13 @@ pub(crate) enum Piece {
         head: Box<events::EndedHead>,
         events: u64,
     },
+    /// Behind the jobs' events, one for each task of which it is known where its process comes from, by job and task.
+    Origin {
+        job: JobId,
+        task: TaskId,
+        incarnation: Incarnation,
+        origin: Box<task::Origin>,
+    },
     /// Behind everything that happened, one for each node whose certificate's name is known, by id.
     Named {
         node: NodeId,
@@ -210,7 +217,7 @@ pub(crate) enum Piece {
         session: SessionId,
         identity: Identity,
     },
-    /// Behind the events of jobs, one for each task of which it is known who registered it, by job and task.
+    /// Behind the origins, one for each task of which it is known who registered it, by job and task.
     Registrant {
         job: JobId,
         task: TaskId,

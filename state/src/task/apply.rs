@@ -2,18 +2,21 @@
 
 use crate::command::Reply;
 use crate::identity::Identity;
+use crate::ids::{Incarnation, TaskId};
 use crate::job::turn::Turn;
-use crate::task::Command;
+use crate::task::{Command, Protocol};
 
 impl Turn<'_> {
     /// `by`: who proposed it, if that is known.
     pub(crate) fn task(&mut self, command: Command, retried: bool, by: Option<&Identity>) -> Reply {
         match command {
             Command::Register { scope: _, task, incarnation, recoverable, protocol } => {
-                let reply = self.register(task, incarnation, recoverable);
+                self.register_as(task, incarnation, (recoverable, protocol), by)
+            }
+            Command::RegisterFrom { scope: _, task, incarnation, recoverable, protocol, origin } => {
+                let reply = self.register_as(task, incarnation, (recoverable, protocol), by);
                 if reply.is_ok() {
-                    self.speaks(protocol);
-                    self.note_registrant(task, incarnation, by);
+                    self.registered_from(task, incarnation, *origin);
                 }
                 reply
             }
@@ -32,8 +35,26 @@ impl Turn<'_> {
             Command::NoteHost { scope: _, task, incarnation, host } => {
                 self.note_host(task, incarnation, &host)
             }
+            Command::NoteOrigin { scope: _, task, incarnation, origin } => {
+                self.note_origin(task, incarnation, *origin)
+            }
             Command::End { scope: _, task, incarnation } => self.end_process(task, incarnation),
             Command::Ended { scope: _, task, incarnation, end } => self.process_ended(task, incarnation, end),
         }
+    }
+
+    fn register_as(
+        &mut self,
+        task: TaskId,
+        incarnation: Incarnation,
+        (recoverable, protocol): (bool, Protocol),
+        by: Option<&Identity>,
+    ) -> Reply {
+        let reply = self.register(task, incarnation, recoverable);
+        if reply.is_ok() {
+            self.speaks(protocol);
+            self.note_registrant(task, incarnation, by);
+        }
+        reply
     }
 }

@@ -8,6 +8,7 @@ mod error;
 mod heartbeat;
 pub(crate) mod interval;
 pub(crate) mod leave;
+pub(crate) mod origin;
 mod poll;
 pub(crate) mod process;
 pub(crate) mod record;
@@ -27,6 +28,7 @@ use crate::job;
 
 pub use ended::{End, How, TAIL_BYTES_MAX, TAILS_KEPT};
 pub use interval::{FIRST_HEARTBEAT_MS, HEARTBEAT_INTERVAL_MS_MAX};
+pub use origin::{ORIGIN_CLIENT_BYTES_MAX, ORIGIN_HOST_BYTES_MAX, ORIGIN_WORD_BYTES_MAX, Origin};
 pub use process::HOST_BYTES_MAX;
 pub use standing::Standing;
 
@@ -72,6 +74,17 @@ pub enum Command {
     /// The same, with how it ended, as whoever started the process saw it: the others are told so. A life that waits for the
     /// register barrier leaves it. Needs feature level 11.
     Ended { scope: Scope, task: TaskId, incarnation: Incarnation, end: End },
+    /// [`Self::Register`] with where it comes from, for people. Needs feature level 11.
+    RegisterFrom {
+        scope: Scope,
+        task: TaskId,
+        incarnation: Incarnation,
+        recoverable: bool,
+        protocol: Protocol,
+        origin: Box<Origin>,
+    },
+    /// [`Self::NoteHost`] with what else is known of the process by whoever started it. Needs feature level 11.
+    NoteOrigin { scope: Scope, task: TaskId, incarnation: Incarnation, origin: Box<Origin> },
 }
 
 impl Command {
@@ -88,7 +101,9 @@ impl Command {
             | Self::NoteInterval { scope, .. }
             | Self::NoteHost { scope, .. }
             | Self::End { scope, .. }
-            | Self::Ended { scope, .. } => *scope,
+            | Self::Ended { scope, .. }
+            | Self::RegisterFrom { scope, .. }
+            | Self::NoteOrigin { scope, .. } => *scope,
             Self::Expire { job, .. } | Self::Pushed { job, .. } => Scope { job: *job, service: None },
         }
     }
@@ -109,7 +124,9 @@ impl Command {
             | Self::NoteInterval { task, .. }
             | Self::NoteHost { task, .. }
             | Self::End { task, .. }
-            | Self::Ended { task, .. } => Some(*task),
+            | Self::Ended { task, .. }
+            | Self::RegisterFrom { task, .. }
+            | Self::NoteOrigin { task, .. } => Some(*task),
             Self::Expire { .. } | Self::Pushed { .. } => None,
         }
     }

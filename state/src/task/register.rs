@@ -113,6 +113,9 @@ impl Turn<'_> {
         if self.job.domains.processes.of(task, incarnation).is_none() {
             self.job.domains.processes.forget(task);
         }
+        if self.job.domains.origins.of(task, incarnation).is_none() {
+            self.job.domains.origins.forget(task);
+        }
         self.set_life(task, Life::Connected);
         self.tell_connected(task);
         self.task_connected(task, incarnation);

@@ -165,7 +165,30 @@ fn tasks() -> impl Strategy<Value = task::Command> {
         1 => (scope(), task(), incarnation(), select(vec!["", "gpu-7", "h"])).prop_map(
             |(scope, task, incarnation, host)| C::NoteHost { scope, task, incarnation, host: host.to_owned() }
         ),
+        3 => (scope(), task(), incarnation(), any::<bool>(), origin()).prop_map(
+            |(scope, task, incarnation, recoverable, origin)| {
+                let protocol = task::Protocol::Xla;
+                C::Register { scope, task, incarnation, recoverable, protocol }.with_origin(origin)
+            }
+        ),
+        1 => (scope(), task(), incarnation(), origin()).prop_map(
+            |(scope, task, incarnation, origin)| {
+                C::NoteOrigin { scope, task, incarnation, origin: Box::new(origin) }
+            }
+        ),
     ]
+}
+
+/// Some of them say nothing, and some more than is kept.
+fn origin() -> impl Strategy<Value = task::Origin> {
+    let text =
+        || prop_oneof![4 => select(vec!["", "a3-7"]).prop_map(str::to_owned), 1 => Just("o".repeat(300))];
+    (text(), select(vec![0, 4711]), text()).prop_map(|(host, pid, client)| task::Origin {
+        host,
+        pid,
+        client,
+        ..task::Origin::default()
+    })
 }
 
 fn end() -> impl Strategy<Value = task::End> {
@@ -274,6 +297,8 @@ fn runtimes() -> impl Strategy<Value = runtime::Command> {
     prop_oneof![
         8 => (runtime_scope(), runtime_task(), client())
             .prop_map(|(scope, task, client)| C::Connect { scope, task, client }),
+        2 => (runtime_scope(), runtime_task(), client(), origin())
+            .prop_map(|(scope, task, client, origin)| C::Connect { scope, task, client }.with_origin(origin)),
         1 => (runtime_scope(), runtime_task(), client())
             .prop_map(move |(scope, task, client)| C::Withdraw { scope, task, client, waited_ms }),
         3 => (runtime_scope(), runtime_task(), bytes())

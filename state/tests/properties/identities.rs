@@ -25,6 +25,11 @@ fn command() -> impl Strategy<Value = Command> {
             let protocol = task::Protocol::Xla;
             Command::Task(task::Command::Register { scope: SCOPE, task, incarnation, recoverable: false, protocol })
         }),
+        2 => (task(), life(), select(vec!["a3-7", "b1"])).prop_map(|(task, incarnation, host)| {
+            let (recoverable, protocol) = (true, task::Protocol::Xla);
+            let register = task::Command::Register { scope: SCOPE, task, incarnation, recoverable, protocol };
+            Command::Task(register).with_origin(|| task::Origin { host: host.into(), ..task::Origin::default() })
+        }),
         2 => (task(), life()).prop_map(|(task, incarnation)| {
             Command::Task(task::Command::End { scope: SCOPE, task, incarnation })
         }),

@@ -1,11 +1,11 @@
 //! Who proposed a command: what a snapshot and a lower level make of it, and what is a node's own.
 
 use tripod_state::identity::{Identity, IdentityCommand, Mode, Refusal};
-use tripod_state::ids::{FeatureLevel, Incarnation, NodeId, Sequence, SessionId, TaskId};
+use tripod_state::ids::{ClientId, FeatureLevel, Incarnation, NodeId, Sequence, SessionId, TaskId};
 use tripod_state::level::{self, Command as Level};
 use tripod_state::member::{Addresses, Command as Member, Listed};
 use tripod_state::session::{Command as Session, Owner};
-use tripod_state::{Answer, Command, Fault, Stamp, State, kv, member, restore, task};
+use tripod_state::{Answer, Command, Fault, Stamp, State, kv, member, restore, runtime, task};
 
 use crate::support::{Machine, SCOPE};
 
@@ -107,6 +107,46 @@ fn of_whom_nothing_is_known_is_refused_nothing_more_than_before() {
     let mut machine = at_newest();
     machine.apply(open_session()).expect("it is free");
     machine.apply_stamped(stamp(1), increment().by(identity("job/w/agent"))).expect("nobody has proved more");
+}
+
+/// What people are told of a process does not change who speaks for it.
+#[test]
+fn a_registration_that_says_where_it_comes_from_belongs_to_its_caller_as_every_other() {
+    let mut machine = at_newest();
+    let origin = || task::Origin { host: "a3-7".into(), ..task::Origin::default() };
+    let told = |task| register(task).with_origin(origin);
+    let other = Err(Fault::NotAuthorised(Refusal::OtherTask { task: TaskId(0) }));
+    assert_eq!(machine.apply(told(0).by(identity("job/w/task/1"))), other);
+    for task in [0, 1] {
+        let _ = machine.apply(told(task).by(identity(&format!("job/w/task/{task}"))));
+    }
+    check_snapshot(&machine);
+    let refused = Err(Fault::NotAuthorised(Refusal::OtherProcess { task: TaskId(1) }));
+    assert_eq!(machine.apply(end(1).by(identity("job/w/task"))), refused);
+    let note = |task| {
+        let (task, incarnation, origin) = (TaskId(task), Incarnation(5), Box::new(origin()));
+        Command::Task(task::Command::NoteOrigin { scope: SCOPE, task, incarnation, origin })
+    };
+    assert_eq!(machine.apply(note(1).by(identity("job/w/task"))), refused);
+    assert_eq!(machine.apply(note(0).by(identity("job/w/task/1"))), other);
+    machine.apply(note(1).by(identity("job/w/agent"))).expect("it is its agent");
+    let (task, client) = (TaskId(0), ClientId(3));
+    let connect = Command::Runtime(runtime::Command::Connect { scope: SCOPE, task, client });
+    let connect = connect.with_origin(origin).by(identity("job/w/task/1"));
+    assert_eq!(machine.apply(connect), other);
+}
+
+/// What a session remembers is of a command, whoever is said to have proposed it and wherever it is said to come from.
+#[test]
+fn a_registration_that_is_sent_again_without_where_it_comes_from_is_the_same() {
+    let mut machine = at_newest();
+    let agent = || identity("job/w/agent");
+    machine.apply(open_session().by(agent())).expect("it is free");
+    let told = register(0).with_origin(|| task::Origin { pid: 7, ..task::Origin::default() });
+    let first = machine.apply_stamped(stamp(1), told.by(agent()));
+    assert!(matches!(first, Ok(Answer::Waiting(_))), "{first:?}");
+    assert_eq!(machine.apply_stamped(stamp(1), register(0).by(agent())), first);
+    assert_eq!(machine.apply_stamped(stamp(1), register(0)), first, "of whom nothing is known");
 }
 
 /// Whoever was told of a refusal may do something else meanwhile: what it sent once is not to take effect afterwards.

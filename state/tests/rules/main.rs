@@ -9,6 +9,7 @@ mod level_5;
 mod levels;
 mod members;
 mod memory;
+mod origins;
 mod restored;
 mod schedulers;
 mod sessions;

@@ -43,7 +43,7 @@ fn hash_of_chart() -> String {
 #[test]
 fn what_is_rendered_is_the_chart_of_today() {
     let expected = format!("# chart {}", hash_of_chart());
-    for name in ["default", "joining"] {
+    for name in ["default", "joining", "protected"] {
         let rendered = text(&format!("kubernetes/rendered/{name}.yaml"));
         assert_eq!(
             rendered.lines().next(),

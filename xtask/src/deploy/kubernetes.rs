@@ -29,7 +29,7 @@ impl Rendered {
 
 #[test]
 fn every_manifest_says_what_it_is_and_selects_the_pods_of_its_release() {
-    for (name, release) in [("default", "tripod"), ("joining", "train")] {
+    for (name, release) in [("default", "tripod"), ("joining", "train"), ("protected", "tripod")] {
         let rendered = Rendered::read(name);
         let set = rendered.get("StatefulSet", release);
         let selector = &set["spec"]["selector"]["matchLabels"];
@@ -159,7 +159,12 @@ fn a_node_is_asked_at_the_paths_that_it_serves_and_has_the_time_to_hand_over() {
 
 #[test]
 fn a_node_has_no_rights_but_its_volume_and_its_ports() {
-    let rendered = Rendered::read("default");
+    for name in ["default", "protected"] {
+        has_no_rights(&Rendered::read(name));
+    }
+}
+
+fn has_no_rights(rendered: &Rendered) {
     let pod = rendered.pod("tripod");
     let own = &pod["securityContext"];
     assert_eq!((&own["runAsNonRoot"], &own["runAsUser"]), (&json!(true), &json!(65532)));
@@ -176,4 +181,37 @@ fn a_node_has_no_rights_but_its_volume_and_its_ports() {
     );
     let memory = &rendered.container("tripod")["resources"]["limits"]["memory"];
     assert!(memory.is_string(), "without a limit a node takes that of the host for its own");
+}
+
+#[test]
+fn a_node_with_certificates_takes_no_plain_text_and_reads_only_its_own_key() {
+    let rendered = Rendered::read("protected");
+    let container = rendered.container("tripod");
+    let arguments = &container["args"];
+    assert!(!arguments.to_string().contains("insecure"), "{arguments}");
+    let directory = flag(arguments, "tls-dir");
+    let mounts = container["volumeMounts"].as_array().unwrap();
+    let mount = mounts.iter().find(|mount| mount["name"] == "tls").expect("a mount of certificates");
+    let within = directory.strip_prefix(mount["mountPath"].as_str().unwrap()).expect("below the mount");
+    assert_eq!((within, &mount["readOnly"]), ("/$(POD_NAME)", &json!(true)));
+    assert!(mount.get("subPath").is_none(), "files that are replaced would not be seen");
+    let volumes = rendered.pod("tripod")["volumes"].as_array().unwrap();
+    let secret = &volumes.iter().find(|volume| volume["name"] == "tls").expect("a volume")["secret"];
+    // As services/tls/src/files.rs wants it: a group may read a key that belongs to root, and nobody else.
+    assert_eq!(secret["defaultMode"], 0o440);
+    let items = secret["items"].as_array().unwrap();
+    for file in ["tls.crt", "tls.key", "ca.crt"] {
+        let path = format!("tripod-1/{file}");
+        assert!(items.iter().any(|item| item["path"] == path.as_str()), "no {path}");
+    }
+    for probe in ["readinessProbe", "livenessProbe"] {
+        assert_eq!(container[probe]["httpGet"]["scheme"], "HTTPS", "{probe}");
+    }
+    let environment = container["env"].as_array().unwrap();
+    let value = |name: &str| {
+        let variable = environment.iter().find(|variable| variable["name"] == name).expect(name);
+        variable["value"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(value("TRIPOD_TLS_DIR"), directory, "commands in the pod");
+    assert!(!value("TRIPOD_ENDPOINTS").contains("127.0.0.1"), "no certificate has that name");
 }

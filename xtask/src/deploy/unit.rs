@@ -26,6 +26,7 @@ fn a_service_has_no_rights_but_its_directory_and_its_ports() {
         "ProtectHome=yes",
         "PrivateTmp=yes",
         "PrivateDevices=yes",
+        "PrivateMounts=yes",
         "RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX",
         "RestrictNamespaces=yes",
         "LockPersonality=yes",

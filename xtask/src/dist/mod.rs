@@ -6,6 +6,8 @@
 //! | `glibc` | what it needs of a system |
 //! | `release` | what all artefacts are made from |
 //! | `tree` | files in memory, and as an archive that is the same each time |
+//! | `sbom` | what the program is made of |
+//! | `sign` | by whom it was made |
 //! | `tarball`, `deb`, `wheel`, `chart`, `container` | the artefacts |
 //! | `sizes` | how large they are, and should be |
 //! | `check` | installs and uses them |
@@ -17,6 +19,8 @@ mod deb;
 mod glibc;
 mod program;
 mod release;
+mod sbom;
+mod sign;
 mod sizes;
 mod tarball;
 mod tree;
@@ -63,6 +67,9 @@ pub(crate) struct Options {
     /// Then install tarball, package and wheels where nothing else of Tripod is, and kill the leader of a cluster of each.
     #[arg(long)]
     check: bool,
+    /// Sign the list of hashes with this secret key of minisign. Its password, if it has one, is in MINISIGN_PASSWORD.
+    #[arg(long, value_name = "FILE")]
+    sign: Option<PathBuf>,
     /// Compress as little as possible: packages that are to be used here, once.
     #[arg(long)]
     fast: bool,
@@ -93,15 +100,28 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         None => target_dir()?.join("dist"),
     };
     fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
+    // A key that cannot be used is told before minutes of work.
+    let signer = options.sign.as_deref().map(sign::Signer::read).transpose()?;
     let release = prepare(options, &out)?;
-    let mut lines = Vec::new();
+    let mut lines = vec![write(&out, &sbom::make(&release)?, None)?];
     let wanted = |kind: &&Kind| options.only.is_empty() || options.only.contains(kind);
     let kinds: Vec<Kind> = Kind::value_variants().iter().filter(wanted).copied().collect();
     for kind in &kinds {
         say(&format!("{} ...", kind.word()));
         lines.extend(kind.make(&release, &out)?);
     }
-    fs::write(out.join(SUMS), sums(&out)?).with_context(|| format!("cannot write {SUMS}"))?;
+    let signature = out.join(format!("{SUMS}{}", sign::SUFFIX));
+    if signature.exists() {
+        // That of an earlier run is of another list.
+        fs::remove_file(&signature).with_context(|| format!("cannot remove {}", signature.display()))?;
+    }
+    let sums = sums(&out)?;
+    fs::write(out.join(SUMS), &sums).with_context(|| format!("cannot write {SUMS}"))?;
+    if let Some(signer) = signer {
+        let text = signer.sign(sums.as_bytes(), &release)?;
+        fs::write(&signature, text).with_context(|| format!("cannot write {}", signature.display()))?;
+        say(&format!("signed: minisign -V -p KEY.pub -m {SUMS}"));
+    }
     say(&format!("tripod {} is in {}", release.version, out.display()));
     println!("{}", sizes::line("the program, stripped", release.program.len(), Some(Goal::Program)));
     for line in lines {
@@ -134,7 +154,7 @@ impl Options {
     /// Of what is installed and used on this machine, and then thrown away.
     fn of_tests() -> Self {
         let only = vec![Kind::Tarball, Kind::Deb, Kind::Wheel];
-        Self { out: None, binary: None, only, glibc: Some(ANY_GLIBC), check: false, fast: true }
+        Self { out: None, binary: None, only, glibc: Some(ANY_GLIBC), check: false, sign: None, fast: true }
     }
 }
 

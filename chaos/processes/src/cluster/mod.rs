@@ -27,6 +27,7 @@ mod ports;
 mod process;
 mod reservation;
 mod running;
+mod streams;
 
 pub use agent::Agent;
 pub use complaint::complaint;
@@ -36,3 +37,4 @@ pub use ports::{NodePorts, PortBlock};
 pub use process::NodeProcess;
 pub use reservation::ReservedPorts;
 pub use running::Cluster;
+pub use streams::{open_streams, takes_streams};

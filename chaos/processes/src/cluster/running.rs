@@ -98,6 +98,15 @@ impl Cluster {
         loopback(self.ports.node(node).expect("nodes have ports").client)
     }
 
+    /// The address of the health, status and metrics of `node`.
+    ///
+    /// # Panics
+    /// There is no such node.
+    #[must_use]
+    pub fn http_endpoint(&self, node: u64) -> String {
+        loopback(self.ports.node(node).expect("nodes have ports").http)
+    }
+
     /// Where clients reach `node` through the network that can be made bad; without one, as
     /// [`Self::endpoint`].
     ///

@@ -1,7 +1,10 @@
 //! Registers: half of the clients speak `tripod.v1`, the others dialect N.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use rand::RngExt as _;
+use tonic::transport::Channel;
 use tonic::{Code, Status};
 use tripod_proto::tripod::v1::kv_client::KvClient;
 use tripod_proto::tripod::v1::{GetRequest, JobSpec, PutRequest};
@@ -24,6 +27,20 @@ struct Keys {
     service: u64,
     speaks_n: bool,
     written: u64,
+}
+
+/// How a call is made.
+pub(super) struct Way {
+    pub(super) channel: Channel,
+    pub(super) patience: Duration,
+}
+
+impl Way {
+    /// To the node that the client asks now, for as long as a call may take now.
+    fn usual(client: &mut Client) -> Self {
+        let channel = client.channel();
+        Self { channel, patience: client.patience() }
+    }
 }
 
 pub(super) async fn run(mut client: Client) {
@@ -89,7 +106,12 @@ impl Keys {
         let outcome = self
             .client
             .record(call, async |client| {
-                if speaks_n { read_n(client, service, &key).await } else { read_v1(client, &key).await }
+                if speaks_n {
+                    read_n(client, service, &key).await
+                } else {
+                    let way = Way::usual(client);
+                    read_v1(client, way, &key).await
+                }
             })
             .await;
         match outcome {
@@ -105,17 +127,18 @@ impl Keys {
             if speaks_n {
                 write_n(client, service, key, value, expected).await
             } else {
-                write_v1(client, key, value, expected).await
+                let way = Way::usual(client);
+                write_v1(client, way, key, value, expected).await
             }
         };
         self.client.record(call, write).await;
     }
 }
 
-async fn read_v1(client: &mut Client, key: &Key) -> Outcome {
-    let mut kv = KvClient::new(client.channel());
+pub(super) async fn read_v1(client: &mut Client, way: Way, key: &Key) -> Outcome {
+    let mut kv = KvClient::new(way.channel);
     let get = GetRequest { job: JOB.into(), key: key.to_string(), ..GetRequest::default() };
-    let answer = client.ask(async move { kv.get(get).await }).await;
+    let answer = client.ask_within(way.patience, async move { kv.get(get).await }).await;
     answer.outcome(|found| {
         let found = found.found.then(|| Found {
             value: number(&found.value),
@@ -126,8 +149,14 @@ async fn read_v1(client: &mut Client, key: &Key) -> Outcome {
     })
 }
 
-async fn write_v1(client: &mut Client, key: &Key, value: Value, expected: Option<Version>) -> Outcome {
-    let mut kv = KvClient::new(client.channel());
+pub(super) async fn write_v1(
+    client: &mut Client,
+    way: Way,
+    key: &Key,
+    value: Value,
+    expected: Option<Version>,
+) -> Outcome {
+    let mut kv = KvClient::new(way.channel);
     // A key that must not exist can be asked for in two ways.
     let create_only = expected == Some(Version(0)) && value.0.is_multiple_of(2);
     let put = PutRequest {
@@ -138,7 +167,7 @@ async fn write_v1(client: &mut Client, key: &Key, value: Value, expected: Option
         expected_version: expected.filter(|_| !create_only).map(|version| version.0),
         stamp: None,
     };
-    let answer = client.ask(async move { kv.put(put).await }).await;
+    let answer = client.ask_within(way.patience, async move { kv.put(put).await }).await;
     match answer {
         Answer::No(status) => refused(&status, expected),
         answer => answer.outcome(|put| {

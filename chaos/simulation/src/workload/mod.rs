@@ -9,6 +9,7 @@
 //! | `gang` | dialect N | tasks of a job: registration, lives, heartbeats, barriers, silence |
 //! | `scheduler` | that of 2016, `tripod.v1` | stores, workers and drivers of a job's scheduler |
 //! | `mindspore` | both of MindSpore | nodes of clusters, and who has them scale |
+//! | `stale_reads` | `tripod.v1` | reads of a leader that was replaced, and writes to its successor |
 
 mod arrival;
 mod beats;
@@ -20,6 +21,7 @@ mod member;
 pub(crate) mod mindspore;
 mod operator;
 pub(crate) mod scheduler;
+pub(crate) mod stale_reads;
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -72,6 +74,7 @@ pub(crate) async fn run(host: &'static str, setting: Setting) -> turmoil::Result
         }
         scheduler::HOST => scheduler::run(&setting).await,
         mindspore::HOST => mindspore::run(&setting).await,
+        stale_reads::HOST => stale_reads::run(&setting).await,
         OPERATOR => operator::run(setting.client(40), &setting.sites).await,
         _ => {
             gang::run(setting.client(30)).await;

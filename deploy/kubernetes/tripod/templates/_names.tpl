@@ -22,3 +22,8 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if $index }},{{ end }}{{ add1 $index }}={{ $.Release.Name }}-{{ add1 $index }}.{{ include "tripod.domain" $ }}:{{ int $.Values.ports.peer }}
 {{- end }}
 {{- end }}
+
+{{/* Where a node's certificate is. */}}
+{{- define "tripod.tls" -}}
+/etc/tripod/tls{{ with .Values.tls.directory }}/{{ . }}{{ end }}
+{{- end }}

@@ -1,7 +1,7 @@
 //! A file that is read and never written, wherever it lies. Only the right to read it is needed.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ impl ReadOnlyFile {
 }
 
 fn refused() -> io::Error {
-    io::Error::new(io::ErrorKind::PermissionDenied, "this file is only read")
+    io::Error::new(ErrorKind::PermissionDenied, "this file is only read")
 }
 
 impl Blob for ReadOnlyFile {
@@ -49,5 +49,85 @@ impl Blob for ReadOnlyFile {
 
     fn size(&self) -> io::Result<u64> {
         self.file.metadata().map(|metadata| metadata.len())
+    }
+}
+
+/// What a backup's content is read from, when it does not lie in a file as it is: whoever knows how it was sealed
+/// has opened it.
+pub trait Content: Read + Seek + Send {}
+
+impl<T: Read + Seek + Send> Content for T {}
+
+/// Such a content as a file.
+pub(crate) struct OpenedContent {
+    reader: Mutex<Reader>,
+    size_bytes: u64,
+}
+
+struct Reader {
+    content: Box<dyn Content>,
+    /// Where it goes on; nobody knows after an error.
+    at_bytes: Option<u64>,
+    walk: Walk,
+}
+
+impl OpenedContent {
+    /// Looks how long it is. Whoever reads is held to a pace.
+    pub(crate) fn open(mut content: Box<dyn Content>, pace: Pace) -> io::Result<Arc<dyn Blob>> {
+        let size_bytes = content.seek(SeekFrom::End(0))?;
+        let reader = Reader { content, at_bytes: None, walk: pace.walk() };
+        Ok(Arc::new(Self { reader: Mutex::new(reader), size_bytes }))
+    }
+}
+
+impl Reader {
+    /// Reads until the buffer or the content ends.
+    fn read_at(&mut self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.at_bytes.take() != Some(offset_bytes) {
+            self.content.seek(SeekFrom::Start(offset_bytes))?;
+        }
+        let mut read = 0;
+        while read < buffer.len() {
+            match self.content.read(&mut buffer[read..]) {
+                Ok(0) => break,
+                Ok(more) => read += more,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.at_bytes = Some(offset_bytes + read as u64);
+        Ok(read)
+    }
+}
+
+impl Blob for OpenedContent {
+    fn read_at(&self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        if offset_bytes >= self.size_bytes {
+            // As of a file. What a content does that is asked for something behind its end is its own affair.
+            return Ok(0);
+        }
+        let (read, rest) = {
+            let mut reader = self.reader.lock();
+            let read = reader.read_at(offset_bytes, buffer)?;
+            (read, reader.walk.step(read))
+        };
+        std::thread::sleep(rest);
+        Ok(read)
+    }
+
+    fn write_at(&self, _offset_bytes: u64, _bytes: &[u8]) -> io::Result<()> {
+        Err(refused())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Err(refused())
+    }
+
+    fn set_len(&self, _bytes: u64) -> io::Result<()> {
+        Err(refused())
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.size_bytes)
     }
 }

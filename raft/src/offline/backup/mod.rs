@@ -2,7 +2,8 @@
 //! cluster.
 //!
 //! A backup is a snapshot file as every node writes them for itself; the module `snapshot` has the layout. It
-//! names its cluster and the last entry in it, and ends with a hash of everything before.
+//! names its cluster and the last entry in it, and ends with a hash of everything before. Whoever keeps it sealed
+//! opens it, and hands over the content.
 //!
 //! | module | what |
 //! |---|---|
@@ -12,7 +13,7 @@
 //! | `plan` | what is asked of `restore`, and the new cluster's id |
 //! | `note` | the note that a directory was restored, for its first start |
 //! | `pace` | how fast all that is done beside a node that serves |
-//! | `file` | files outside of a data directory, which are read only |
+//! | `file` | files outside of a data directory, which are read only, and contents that others opened |
 
 mod file;
 mod note;
@@ -28,11 +29,12 @@ pub(crate) use file::ReadOnlyFile;
 pub(crate) use note::RestoredNote;
 pub(crate) use save::{Saves, SavesFull, save};
 
+pub use file::Content;
 pub use pace::{Pace, Walk};
 pub use plan::Plan;
-pub use restore::{INDEX_STEP, Restored, restore};
+pub use restore::{INDEX_STEP, Restored, restore, restore_content};
 pub use save::Saving;
-pub use verify::{Contents, verify, verify_at};
+pub use verify::{Contents, verify, verify_at, verify_content};
 
 /// Header and state of a whole file, for those who build on them. Blocks.
 pub(crate) fn read(file: &std::path::Path) -> Result<(crate::snapshot::Header, tripod_state::State), Error> {

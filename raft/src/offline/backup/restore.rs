@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use tripod_state::ids::{LogIndex, Term};
 use tripod_state::{State, level};
 
-use super::{Contents, Error, Plan, RestoredNote, verify};
+use super::file::Content;
+use super::{Contents, Error, Pace, Plan, RestoredNote, verify};
 use crate::base::error::StartError;
 use crate::base::failure::Failure;
 use crate::base::options::{Options, Timing};
@@ -44,10 +45,25 @@ pub struct Restored {
 /// [`Error`]; nothing was changed, but that on a failing disk an unfinished directory may remain, whose name
 /// the error tells.
 pub fn restore(plan: &Plan) -> Result<Restored, Error> {
+    restore_from(plan, || verify::read(&plan.file, Pace::unlimited()))
+}
+
+/// [`restore`] from a content that somebody has opened, in place of the file, whose name stays that of the plan.
+///
+/// # Errors
+/// As for [`restore`].
+pub fn restore_content(plan: &Plan, content: Box<dyn Content>) -> Result<Restored, Error> {
+    restore_from(plan, || verify::read_content(&plan.file, content, Pace::unlimited()))
+}
+
+fn restore_from(
+    plan: &Plan,
+    read: impl FnOnce() -> Result<(Contents, Header, State), Error>,
+) -> Result<Restored, Error> {
     plan.check()?;
     check_unused(&plan.data)?;
     let unfinished = unfinished(&plan.data)?;
-    let (contents, header, state) = verify::read(&plan.file, super::Pace::unlimited())?;
+    let (contents, header, state) = read()?;
     check_countable(plan, &contents)?;
     let cluster_id = plan.cluster_id(&contents);
     let state = state.restored(&cluster_id, plan.jobs);

@@ -295,3 +295,86 @@ fn a_restored_directory_without_its_snapshot_is_refused() {
     let refused = try_open(&plan, &restored).map(|_| ());
     assert!(refused.unwrap_err().to_string().starts_with("T3105 snapshot-damaged"));
 }
+
+/// A sealed content that was changed in the middle: everything is there, and cannot be read beyond some byte.
+struct Broken {
+    content: std::io::Cursor<Vec<u8>>,
+    at: u64,
+}
+
+impl std::io::Read for Broken {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let left = self.at.saturating_sub(self.content.position());
+        let most = buffer.len().min(usize::try_from(left).unwrap());
+        if most == 0 && !buffer.is_empty() {
+            return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, "the seal is broken"));
+        }
+        self.content.read(&mut buffer[..most])
+    }
+}
+
+impl std::io::Seek for Broken {
+    fn seek(&mut self, to: std::io::SeekFrom) -> std::io::Result<u64> {
+        self.content.seek(to)
+    }
+}
+
+#[test]
+fn a_content_that_was_opened_is_what_the_file_is() {
+    let directory = TempDir::new().unwrap();
+    let path = file(&directory, 200);
+    let content = || Box::new(std::io::Cursor::new(bytes(&state(200))));
+    let of_file = verify(&path).unwrap();
+    assert_eq!(verify_content(&path, content(), Pace::unlimited()).unwrap(), of_file);
+
+    let plan = plan(&directory, 1, 3);
+    let restored = restore(&plan).unwrap();
+    fs::remove_dir_all(&plan.data).unwrap();
+    fs::remove_file(&path).unwrap();
+    assert_eq!(restore_content(&plan, content()).unwrap(), restored, "the file is not looked at");
+    open(&plan, &restored).log.close();
+}
+
+#[test]
+fn a_content_whose_seal_is_broken_is_damaged_and_no_trouble_of_the_disk() {
+    let directory = TempDir::new().unwrap();
+    let plan = plan(&directory, 1, 1);
+    let whole = bytes(&state(200));
+    for at in [0, 10, whole.len() as u64 / 2] {
+        let broken = || Box::new(Broken { content: std::io::Cursor::new(whole.clone()), at });
+        let Err(Error::Damaged(told)) = verify_content(&plan.file, broken(), Pace::unlimited()) else {
+            panic!("broken at {at}")
+        };
+        assert!(told.starts_with("T5101 backup-damaged: ") && told.contains("the seal is broken"), "{told}");
+        assert!(matches!(restore_content(&plan, broken()), Err(Error::Damaged(_))));
+        assert!(!plan.data.exists());
+    }
+}
+
+/// A content that is never to be asked for what is behind its end.
+struct Strict(std::io::Cursor<Vec<u8>>);
+
+impl std::io::Read for Strict {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.0.read(buffer)
+    }
+}
+
+impl std::io::Seek for Strict {
+    fn seek(&mut self, to: std::io::SeekFrom) -> std::io::Result<u64> {
+        let length = self.0.get_ref().len() as u64;
+        assert!(!matches!(to, std::io::SeekFrom::Start(at) if at >= length), "{to:?} of {length}");
+        self.0.seek(to)
+    }
+}
+
+#[test]
+fn behind_the_end_of_an_opened_content_is_nothing_as_of_a_file() {
+    let content = Strict(std::io::Cursor::new(vec![7; 10]));
+    let opened = file::OpenedContent::open(Box::new(content), Pace::unlimited()).unwrap();
+    let mut buffer = [0; 8];
+    for (offset, expected) in [(0, 8), (8, 2), (10, 0), (11, 0), (u64::MAX, 0), (3, 7)] {
+        assert_eq!(opened.read_at(offset, &mut buffer).unwrap(), expected, "from {offset}");
+    }
+    assert_eq!(opened.size().unwrap(), 10);
+}

@@ -1,12 +1,14 @@
 //! Everything that a backup promises, checked without a cluster.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::Path;
+use std::sync::Arc;
 
 use tripod_state::State;
 use tripod_state::ids::{LogIndex, NodeId, Term, TimeMs};
 use tripod_state::snapshot::Counts;
 
+use super::file::{Content, OpenedContent};
 use super::pace::Pace;
 use super::{Error, ReadOnlyFile};
 use crate::disk::Blob;
@@ -55,13 +57,37 @@ pub fn verify_at(file: &Path, pace: Pace) -> Result<Contents, Error> {
     read(file, pace).map(|(contents, _, _)| contents)
 }
 
+/// [`verify_at`] of a content that somebody has opened; `path` is what errors call it.
+///
+/// # Errors
+/// As for [`verify`].
+pub fn verify_content(path: &Path, content: Box<dyn Content>, pace: Pace) -> Result<Contents, Error> {
+    read_content(path, content, pace).map(|(contents, _, _)| contents)
+}
+
 /// [`verify`], with what was read.
 pub(super) fn read(path: &Path, pace: Pace) -> Result<(Contents, Header, State), Error> {
     let file = ReadOnlyFile::open(path, pace).map_err(|error| unreadable(path, &error))?;
+    read_blob(path, file)
+}
+
+/// [`verify_content`], with what was read.
+pub(super) fn read_content(
+    path: &Path,
+    content: Box<dyn Content>,
+    pace: Pace,
+) -> Result<(Contents, Header, State), Error> {
+    let opened =
+        OpenedContent::open(content, pace).map_err(|error| refused(path, &SnapshotError::Io(error)))?;
+    read_blob(path, opened)
+}
+
+fn read_blob(path: &Path, file: Arc<dyn Blob>) -> Result<(Contents, Header, State), Error> {
     let mut counts = Counts::default();
-    let read = snapshot::examine(file.clone(), &mut |record| counts.add(record));
+    let whole = Arc::clone(&file);
+    let read = snapshot::examine(file, &mut |record| counts.add(record));
     let (header, state) = read.map_err(|error| refused(path, &error))?;
-    let (file_bytes, file_hash) = seal(&*file).map_err(|error| unreadable(path, &error))?;
+    let (file_bytes, file_hash) = seal(&*whole).map_err(|error| unreadable(path, &error))?;
     Ok((contents(&header, &state, counts, (file_bytes, file_hash)), header, state))
 }
 
@@ -97,6 +123,15 @@ fn seal(file: &dyn Blob) -> io::Result<(u64, u64)> {
 fn refused(path: &Path, error: &SnapshotError) -> Error {
     let place = path.display();
     match error {
+        // What was sealed says so when it is cut or changed.
+        SnapshotError::Io(error)
+            if matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::UnexpectedEof) =>
+        {
+            Error::Damaged(format!(
+                "T5101 backup-damaged: {place} is not what was saved: {error}. Do not use it: take another copy of it, \
+                 or an older snapshot"
+            ))
+        }
         SnapshotError::Io(error) => unreadable(path, error),
         SnapshotError::Version { .. } | SnapshotError::Level { .. } => Error::Damaged(format!(
             "T5102 backup-format: {place} cannot be read: {error}; use the program version that saved it, or a \

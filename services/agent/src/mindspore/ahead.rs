@@ -16,8 +16,8 @@ use super::incoming::{Held, Incoming};
 use super::passed::Passed;
 use crate::calls::Repeat;
 
-/// How long after its client has gone a change of an entry is still sent, as nodes have it: longer than an election, and
-/// shorter than any program takes to begin in the place of that one.
+/// How long after its client has gone a registration, or a change of an entry, is still sent, as nodes have it: longer than an
+/// election, and shorter than any program takes to begin in the place of that one.
 const LEFT_TIME: Duration = Duration::from_secs(3);
 /// Frames that are read ahead, as nodes have it; while so many wait it is not seen that their client has gone.
 const WAITING_MAX: usize = 128;
@@ -34,14 +34,14 @@ pub(super) struct Ahead<R, F> {
 }
 
 /// How long after its client has gone a frame is given up; `None`: never. What changes something is finished, as a node would
-/// that has it already. What a client only wanted to know is not, nor a change of an entry: the process that comes in its place
-/// may have written there since.
+/// that has it already. What a client only wanted to know is not, nor a registration or a change of an entry: the process that
+/// comes in its place may have registered or written since.
 ///
 /// # Errors
 /// A node could not read it.
 pub(super) fn patience(frame: &impl Passed) -> Result<Option<Duration>, Broken> {
     Ok(match frame.repeat()? {
-        _ if frame.changes_entry() => Some(LEFT_TIME),
+        _ if frame.ends_with_client() => Some(LEFT_TIME),
         Repeat::Free => Some(Duration::ZERO),
         Repeat::Stamped | Repeat::Recognised => None,
     })
@@ -57,18 +57,22 @@ impl<R: AsyncRead + Unpin + Send, F: Passed> Ahead<R, F> {
         if self.stopping.is_begun() {
             self.waiting.clear();
         }
-        while let Some(next) = self.waiting.pop_front() {
+        loop {
+            let next = match self.waiting.pop_front() {
+                Some(next) => Some(next),
+                None => self.incoming.next().await?,
+            };
+            let Some(next) = next else { return Ok(None) };
             let patience = patience(&next.inner)?;
             if self.gone.zip(patience).is_none_or(|(gone, patience)| gone.elapsed() < patience) {
                 return Ok(Some(next));
             }
         }
-        self.incoming.next().await
     }
 
-    /// Whether it is known that the client has gone.
-    pub(super) fn is_gone(&self) -> bool {
-        self.gone.is_some()
+    /// The client does not take its answers any more. What it has said before is here, or still comes.
+    pub(super) fn lost(&mut self) {
+        self.gone.get_or_insert_with(Instant::now);
     }
 
     /// Resolves when the client has been gone for so long. Of what comes nothing is lost if this is dropped; what is wrong with

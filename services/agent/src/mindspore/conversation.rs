@@ -72,7 +72,7 @@ impl<R: AsyncRead + Unpin + Send> Conversation<R> {
             };
             if let Some(answer) = answer {
                 match outgoing.send(&answer.inner.bytes()).await {
-                    Err(Ended::Lost(_)) if incoming.is_gone() => {}
+                    Err(Ended::Lost(_)) => incoming.lost(),
                     sent => sent?,
                 }
             }

@@ -14,8 +14,9 @@ pub(super) trait Passed: Frame + Send + Sync {
     /// A node could not read it.
     fn repeat(&self) -> Result<Repeat, Broken>;
 
-    /// Whether it is to change an entry that nodes leave for each other.
-    fn changes_entry(&self) -> bool;
+    /// Whether it is given up a while after its client has gone: it changes an entry that nodes leave for each other, or takes a
+    /// place of the cluster.
+    fn ends_with_client(&self) -> bool;
 
     /// Its bytes on the way to a node.
     ///
@@ -40,8 +41,9 @@ impl Passed for rpc0::Frame {
         })
     }
 
-    fn changes_entry(&self) -> bool {
-        matches!(Name::asked(&self.name), Some(Name::WriteMetadata | Name::DeleteMetadata))
+    fn ends_with_client(&self) -> bool {
+        let name = Name::asked(&self.name);
+        matches!(name, Some(Name::Registration | Name::WriteMetadata | Name::DeleteMetadata))
     }
 
     fn attempt(&self, mark: Mark) -> Result<Bytes, Broken> {
@@ -73,9 +75,8 @@ impl Passed for ps::Parts {
         })
     }
 
-    /// There are none.
-    fn changes_entry(&self) -> bool {
-        false
+    fn ends_with_client(&self) -> bool {
+        matches!(self.command(), Ok(Command::Known(NodeCommand::Register)))
     }
 
     fn attempt(&self, mark: Mark) -> Result<Bytes, Broken> {
@@ -114,12 +115,12 @@ mod tests {
             ("a_user's", Repeat::Free),
         ] {
             assert_eq!(frame(name).repeat(), Ok(repeat), "{name}");
-            assert_eq!(frame(name).changes_entry(), ["6", "8"].contains(&name), "{name}");
+            assert_eq!(frame(name).ends_with_client(), ["0", "6", "8"].contains(&name), "{name}");
         }
         // Field 1, a number below 128.
         let commanded = |command: u8| {
             let meta = Bytes::from(vec![8, command]);
-            ps::Parts { format: Format::Raw, meta, payload: Bytes::new() }.repeat()
+            ps::Parts { format: Format::Raw, meta, payload: Bytes::new() }
         };
         for (command, repeat) in [
             (1, Repeat::Recognised),
@@ -131,7 +132,8 @@ mod tests {
             (12, Repeat::Stamped),
             (77, Repeat::Free),
         ] {
-            assert_eq!(commanded(command), Ok(repeat), "{command}");
+            assert_eq!(commanded(command).repeat(), Ok(repeat), "{command}");
+            assert_eq!(commanded(command).ends_with_client(), command == 1, "{command}");
         }
     }
 }

@@ -4,6 +4,7 @@ use std::error::Error as _;
 use std::future::Future;
 
 use tonic::{Code, Response, Status};
+use tripod_dial::Shown;
 use tripod_proto::metadata;
 
 use super::{Doubt, Upstream, Wire, root_cause};
@@ -21,6 +22,7 @@ impl Upstream {
         let mut pause = self.timing().pause_min;
         loop {
             let link = self.link().await;
+            let shown = Shown::now();
             let answer = tokio::select! {
                 answer = send(link.wire.clone()) => answer,
                 () = self.left(&link) => continue,
@@ -30,7 +32,7 @@ impl Upstream {
                     self.heard();
                     return Ok(answer.into_inner());
                 }
-                Err(status) if is_own_trouble(&status) => {
+                Err(status) if is_own_trouble(&status) || is_outdated(&status, &shown) => {
                     let cause = root_cause(&status);
                     tracing::debug!(what, address = link.address, cause, "question without answer");
                     self.doubt(&link, Doubt::Failed);
@@ -40,6 +42,11 @@ impl Upstream {
             }
         }
     }
+}
+
+/// Whether a status tells only that a token has run out in whose place there is another one.
+fn is_outdated(status: &Status, shown: &Shown) -> bool {
+    status.code() == Code::Unauthenticated && shown.is_replaced()
 }
 
 /// Metadata key of the machine-readable word for a refusal by `tripod.v1`, and the word of a node that

@@ -7,6 +7,7 @@ use http::{HeaderMap, HeaderValue};
 use tokio::time::{Instant, timeout};
 use tonic::Code;
 use tripod_calls::Lost;
+use tripod_dial::Shown;
 use tripod_proto::tripod::v1::kv_client::KvClient;
 use tripod_proto::tripod::v1::{Consistency, GetRequest};
 
@@ -16,6 +17,9 @@ use super::wire::{Reach, Wire};
 use crate::answer_bytes::AnswerBytes;
 use crate::config::Timing;
 use crate::message::{Incomplete, Message, Reply};
+
+/// Why a call is made again that was refused by a token in whose place there is another one.
+const REPLACED: &str = "the token that it showed has run out, and there is another one";
 
 /// Tells links apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,14 +88,15 @@ impl Link {
         stamp: Option<HeaderValue>,
         answer_bytes: &AnswerBytes,
     ) -> Result<Reply, Incomplete> {
+        let shown = Shown::now();
         // A large answer would come whole by the stream, in front of those of others.
         if !answer_bytes.is_asked_again()
             && let Some(op) = message.op()
-            && let Some(stream) = self.stream.ready(&self.wire, ours)
+            && let Some(stream) = self.stream.ready(&self.wire, ours, &shown)
         {
             let calling = stream.call(&message.path, op, &message.options(stamp.clone()));
             match calling.await {
-                Ok(answer) => return Reply::of_answer(answer, answer_bytes),
+                Ok(answer) => return unless_replaced(Reply::of_answer(answer, answer_bytes)?, &shown),
                 Err(Lost::Unknown(reason)) => return Err(Incomplete::Broken(reason.to_string())),
                 Err(Lost::NotSent(reason)) => {
                     tracing::debug!(path = message.path, %reason, "no op, the call goes by itself");
@@ -117,9 +122,19 @@ impl Link {
         stamp: Option<HeaderValue>,
         answer_bytes: &AnswerBytes,
     ) -> Result<Reply, Incomplete> {
+        let shown = Shown::now();
         let sent = self.wire.send(message.attempt(ours, stamp)).await;
         let response = sent.map_err(|error| Incomplete::Broken(root_cause(error.as_ref())))?;
-        Reply::read(response, answer_bytes).await
+        unless_replaced(Reply::read(response, answer_bytes).await?, &shown)
+    }
+}
+
+/// The reply, unless it only says that the agent's own token has run out, and the agent has another one. A client hears nothing of
+/// that: it would take it for the end of its job.
+fn unless_replaced(reply: Reply, shown: &Shown) -> Result<Reply, Incomplete> {
+    match reply.is_unauthenticated() && shown.is_replaced() {
+        true => Err(Incomplete::Broken(REPLACED.to_owned())),
+        false => Ok(reply),
     }
 }
 
@@ -132,5 +147,32 @@ pub(crate) fn root_cause(error: &(dyn Error + 'static)) -> String {
     match root.downcast_ref::<tonic::Status>() {
         Some(status) => status.message().to_owned(),
         None => root.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tripod_calls::Answer;
+    use tripod_port::{Budget, CALL_BYTES, CallBytes, MemoryLimits};
+
+    use super::*;
+
+    #[test]
+    fn s26_no_client_hears_that_a_token_has_run_out_in_whose_place_there_is_another_one() {
+        let reply = |code| {
+            let (text, details, message) = (String::new(), bytes::Bytes::new(), bytes::Bytes::new());
+            let answer = Answer { code, text, details, message, metadata: HeaderMap::new() };
+            let account = Budget::new(MemoryLimits::none()).account();
+            let held = CallBytes::of(account.call(CALL_BYTES).expect("there is no limit"));
+            Reply::of_answer(answer, &AnswerBytes::of(held)).expect("there is room")
+        };
+        let before = Shown::from(HeaderValue::from_static("Bearer trp_agent_x"));
+        let refused = unless_replaced(reply(Code::Unauthenticated), &before).map(drop);
+        assert_eq!(refused, Err(Incomplete::Broken(REPLACED.to_owned())));
+        assert!(
+            unless_replaced(reply(Code::Unauthenticated), &Shown::now()).is_ok(),
+            "there is no other one"
+        );
+        assert!(unless_replaced(reply(Code::NotFound), &before).is_ok());
     }
 }

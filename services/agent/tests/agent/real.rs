@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tonic::transport::Channel;
 use tonic::{Code, Request};
-use tripod_agent::{AgentConfig, Kind};
+use tripod_agent::{AgentConfig, Kind, TaskOrigin};
 use tripod_coordination::{COORDINATION_KEY, Coordination};
 use tripod_gateway::{FrontEnds, Gateway, JobBinding, MemoryBackend, Mishap, PortKind};
 use tripod_native::Native;
@@ -19,10 +19,10 @@ use tripod_proto::tensorflow::coordination_service_client::CoordinationServiceCl
 use tripod_proto::xla;
 use tripod_proto::xla::coordination as n;
 use tripod_proto::xla::distributed_runtime_service_client::DistributedRuntimeServiceClient;
-use tripod_state::ids::ServiceIncarnation;
+use tripod_state::ids::{Incarnation, ServiceIncarnation, TaskId};
 use tripod_state::{Command, job, level, runtime};
 
-use crate::support::{Client, Served, config, lines, soon, until};
+use crate::support::{Client, Served, agent, config, lines, soon, until};
 
 const SERVICE: u64 = 7;
 
@@ -193,6 +193,24 @@ async fn heartbeats_are_told_in_a_word_also_after_a_change_of_leaders() {
         cluster.backend.elect();
     }
     assert_eq!(served.status().beats_leased, 0, "each got the cluster's verdict");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_registration_by_an_agent_says_where_it_comes_from() {
+    let cluster = Cluster::start().await;
+    let raise = level::Command::Raise { to: level::NEWEST, heard: Vec::new() };
+    cluster.submit(Command::Level(raise)).await;
+    let origin = TaskOrigin { host: "a3-7".into(), agent: "tripod 0.1.0".into(), ..TaskOrigin::default() };
+    let served = Served::running(agent(cluster.config()).telling(&origin));
+    let (mut first, mut second) = (served.client().await, served.client().await);
+    tokio::join!(register(&mut first, 0), register(&mut second, 1));
+    let state = cluster.backend.state();
+    let job = state.job_named("train").expect("created");
+    for task in [0, 1].map(TaskId) {
+        let told = state.origin(job, task, Incarnation(40)).expect("it was told");
+        assert_eq!((told.host.as_str(), told.agent.as_str()), ("a3-7", "tripod 0.1.0"));
+        assert!(told.client.starts_with("tonic/") && told.pid == 0, "{told:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -92,6 +92,11 @@ impl Served {
         Self::run(Agent::open(AgentConfig { listen, ..config }).await.expect("opened"), true)
     }
 
+    /// An agent that was made by [`agent`].
+    pub(crate) fn running(agent: Agent) -> Self {
+        Self::run(agent, false)
+    }
+
     fn run(agent: Agent, has_sockets: bool) -> Self {
         let (place, handle) = (agent.places().remove(0), agent.status_handle());
         let (stop, stopped) = oneshot::channel();

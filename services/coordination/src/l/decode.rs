@@ -62,7 +62,8 @@ pub(super) fn shutdown(caller: Caller, request: &pb::ShutdownRequest, patience: 
         begin: Begin::Command(Command::Shutdown { scope, task }),
         patience_ms: waited_ms,
         over: Over::Command(Command::GiveUpShutdown { scope, waited_ms }),
-        task: Some(task),
+        // Clients leave it at zero; what their connection speaks for says whose it is.
+        task: Some(task).filter(|task| task.0 != 0),
     }
 }
 

@@ -15,7 +15,7 @@ use super::{decode, encode};
 use crate::answer;
 use crate::caller::Caller;
 use crate::front::{Front, Outcome, speaker};
-use crate::own_task;
+use crate::{origin, own_task};
 
 /// Answers `xla.DistributedRuntimeService`.
 pub(crate) struct Service {
@@ -47,20 +47,24 @@ impl Service {
     where
         M: prost::Message,
     {
-        let caller = self.front.caller(&request).await?;
         let gateway = self.front.gateway();
-        // The port's job was found on this node, and its specification never changes.
-        let patience = gateway.read(Consistency::Local, |state| state.runtime_patience(caller.job)).await;
-        let reply = match patience {
-            Ok(Some(patience)) => {
-                let mut call = decode(caller, request.get_ref(), patience);
-                own_task::check(request.extensions(), call.sender())?;
-                call.task = call.task.or_else(|| speaker(&request, caller));
-                call.call(caller, gateway).await
-            }
-            Ok(None) => Ok(Err(Fault::JobUnknown { name: None })),
-            Err(outage) => Err(outage),
+        let (caller, call) = {
+            // As in the other dialects: nothing of it is kept, nor has room, when the call waits.
+            let asked = request;
+            let caller = self.front.caller(&asked).await?;
+            // The port's job was found on this node, and its specification never changes.
+            let patience = gateway.read(Consistency::Local, |state| state.runtime_patience(caller.job)).await;
+            let patience = match patience {
+                Ok(Some(patience)) => patience,
+                Ok(None) => return self.front.answer(Ok(Err(Fault::JobUnknown { name: None })), encode),
+                Err(outage) => return self.front.answer(Err(outage), encode),
+            };
+            let mut call = decode(caller, asked.get_ref(), patience);
+            own_task::check(asked.extensions(), call.sender())?;
+            call.task = call.task.or_else(|| speaker(&asked, caller));
+            (caller, call)
         };
+        let reply = call.call(caller, gateway).await;
         self.front.answer(reply, encode)
     }
 }
@@ -100,7 +104,11 @@ impl Service {
 impl DistributedRuntimeService for Service {
     async fn connect(&self, request: Request<pb::ConnectRequest>) -> Outcome<pb::ConnectResponse> {
         decode::check_version(request.get_ref())?;
-        self.held(request, decode::connect, encode::connected).await
+        let origin = origin::of(&request);
+        let begin = |caller, message: &pb::ConnectRequest, patience| {
+            decode::connect(caller, message, patience).with_origin(origin)
+        };
+        self.held(request, begin, encode::connected).await
     }
 
     async fn enumerate_devices(

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::time::{Instant, timeout_at};
-use tripod_gateway::{Consistency, Gateway, Outage};
+use tripod_gateway::{Consistency, Gateway, Outage, meeting};
 use tripod_port::CallerConnection;
 use tripod_state::ids::TaskId;
-use tripod_state::{Answer, Command, Fault, Reply, Scope, runtime};
+use tripod_state::task::Origin;
+use tripod_state::{Answer, Command, Fault, Reply, Scope, State, runtime};
 
 use crate::caller::Caller;
 use crate::own_task;
@@ -41,6 +42,15 @@ pub(super) enum Over {
 }
 
 impl WaitingCall {
+    /// The same, with where it comes from if it connects.
+    pub(super) fn with_origin(self, origin: Origin) -> Self {
+        let begin = match self.begin {
+            Begin::Command(command) => Begin::Command(command.with_origin(origin)),
+            Begin::Key(scope, key) => Begin::Key(scope, key),
+        };
+        Self { begin, ..self }
+    }
+
     /// The task of which it speaks, as its sender.
     pub(super) fn sender(&self) -> Option<TaskId> {
         match &self.begin {
@@ -74,16 +84,24 @@ impl WaitingCall {
     async fn run(self, caller: Caller, gateway: &Gateway) -> Result<Reply, Outage> {
         let patience = Duration::from_millis(u64::try_from(self.patience_ms).unwrap_or(0));
         let deadline = Instant::now() + patience;
+        // Boxed, as is what comes last: whoever asks the cluster takes several times as much as who waits.
         let begun = match self.begin {
-            Begin::Command(command) => caller.submit(gateway, Command::Runtime(command)).await?,
+            Begin::Command(command) => {
+                let command = Command::Runtime(command);
+                let meeting = meeting(&command);
+                let begun = Box::pin(caller.submit(gateway, command)).await?;
+                gateway.met_at_once(meeting, &begun, self.task);
+                begun
+            }
             Begin::Key(scope, key) => {
-                gateway.read(Consistency::Linearizable, |state| state.runtime_value(scope, &key)).await?
+                let look = |state: &State| state.runtime_value(scope, &key);
+                Box::pin(gateway.read(Consistency::Linearizable, look)).await?
             }
         };
         let Ok(Answer::Waiting(ticket)) = begun else { return Ok(begun) };
         match (timeout_at(deadline, gateway.wait_as(ticket, self.task)).await, self.over) {
             (Ok(outcome), _) => outcome,
-            (Err(_), Over::Command(command)) => gateway.submit(Command::Runtime(command)).await,
+            (Err(_), Over::Command(command)) => Box::pin(gateway.submit(Command::Runtime(command))).await,
             (Err(_), Over::Fault(fault)) => Ok(Err(fault)),
         }
     }

@@ -56,14 +56,6 @@ impl Service {
         self.front.command(request, decode::insert, answer::done).await
     }
 
-    pub(crate) async fn get(
-        &self,
-        request: Request<pb::GetKeyValueRequest>,
-    ) -> Outcome<pb::GetKeyValueResponse> {
-        let asker = decode::asker(request.get_ref().incarnations.as_ref());
-        self.front.wait(request, asker, decode::get, |asked, answer| encode::got(asked.key, answer)).await
-    }
-
     pub(crate) async fn try_get(
         &self,
         request: Request<pb::TryGetKeyValueRequest>,
@@ -83,6 +75,14 @@ impl Service {
     }
 
     // Calls that wait in crowds are those of the front itself: a future around its future would have the request once more.
+
+    pub(crate) fn get(
+        &self,
+        request: Request<pb::GetKeyValueRequest>,
+    ) -> impl Future<Output = Outcome<pb::GetKeyValueResponse>> {
+        let asker = decode::asker(request.get_ref().incarnations.as_ref());
+        self.front.wait(request, asker, decode::get, |asked, answer| encode::got(asked.key, answer))
+    }
 
     pub(crate) fn arrive(
         &self,

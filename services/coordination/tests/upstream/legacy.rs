@@ -100,8 +100,12 @@ impl Stage {
 fn connect_of(client: &Client) -> impl Fn(&Command) -> bool + use<> {
     let node = client.node();
     move |command: &Command| match command {
-        Command::Runtime(runtime::Command::Connect { task, .. })
-        | Command::Task(task::Command::Register { task, .. }) => task.0 == node,
+        Command::Runtime(
+            runtime::Command::Connect { task, .. } | runtime::Command::ConnectFrom { task, .. },
+        )
+        | Command::Task(task::Command::Register { task, .. } | task::Command::RegisterFrom { task, .. }) => {
+            task.0 == node
+        }
         _ => false,
     }
 }

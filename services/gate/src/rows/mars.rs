@@ -31,13 +31,15 @@ pub(super) const fn scheduler(method: MarsScheduler) -> Row {
         | MarsScheduler::SubmitTileableGraph
         | MarsScheduler::SubmitChunkGraph
         | MarsScheduler::GetTileableMetas
-        | MarsScheduler::GetChunkMetas
         | MarsScheduler::DecrefTileables
         | MarsScheduler::CreateMutableTensor
         | MarsScheduler::CreateMutableDataFrame
-        | MarsScheduler::GetMutableTileable
         | MarsScheduler::SealMutableTileable
         | MarsScheduler::DeleteMutableTileable => PROGRAMS.like("Scheduler.SubmitTask"),
+        // A store asks what the chunks are that programs read and write there.
+        MarsScheduler::GetChunkMetas | MarsScheduler::GetMutableTileable => {
+            Row::of("- - - - - - j j j").like("Scheduler.SubmitTask")
+        }
         MarsScheduler::GetMutableStates => Row::of("- - - - - - - - j").like("Scheduler.ObjReady"),
     }
 }
@@ -47,9 +49,9 @@ pub(super) const fn worker(method: MarsWorker) -> Row {
         MarsWorker::GetChunksData | MarsWorker::GetMutableChunksData => {
             Row::of("- - - - - - j j j").like("ObjStore.StreamObjTo")
         }
-        MarsWorker::PutMutableChunksData | MarsWorker::PutChunksData | MarsWorker::DropChunks => {
-            PROGRAMS.like("Scheduler.PutObj")
-        }
+        // A store has others keep copies of what programs write.
+        MarsWorker::PutMutableChunksData => Row::of("- - - - - - j j j").like("Scheduler.PutObj"),
+        MarsWorker::PutChunksData | MarsWorker::DropChunks => PROGRAMS.like("Scheduler.PutObj"),
         MarsWorker::SealMutableChunks => Row::of("y - - - - - - - -").like("ObjStore.StartDelivery"),
         MarsWorker::GetWorkerStatus => Row::of("y y - j - - j j j").like("ObjStore.ObjStoreInfo"),
     }

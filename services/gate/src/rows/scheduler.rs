@@ -42,7 +42,9 @@ pub(super) const fn ray(method: Ray) -> Row {
     match method {
         Ray::Wait => ITSELF,
         Ray::Batch => ITSELF.also(Check::EachPart),
-        Ray::Status | Ray::Tasks => LOOKS,
+        // A store asks where the others are, which may fetch objects from it.
+        Ray::Status => Row::of("- y y j - - j - j"),
+        Ray::Tasks => LOOKS,
     }
 }
 

@@ -77,7 +77,8 @@ impl Gateway {
     /// # Errors
     /// [`Outage`].
     pub async fn wait_as(&self, ticket: Ticket, asker: Option<TaskId>) -> Result<Reply, Outage> {
-        self.barrier().await?;
+        // Boxed, as a command's submitting: who asks the leader takes more than who waits.
+        Box::pin(self.barrier()).await?;
         self.resolve(&ticket, asker).await
     }
 
@@ -90,10 +91,7 @@ impl Gateway {
             return Ok(reply);
         }
         let _waiting = self.calls.enter()?;
-        // A caller names itself as it likes.
-        let tasks = self.look(|state| state.tasks_of(ticket.job()));
-        let asker = asker.filter(|task| u32::try_from(task.0).is_ok_and(|task| task < tasks));
-        let entered = self.open_calls.enter(ticket, asker);
+        let entered = self.open_calls.enter(ticket, self.known(ticket, asker));
         let mut watch = self.hub.watch(ticket.topic());
         loop {
             if let Some(reply) = self.look(|state| state.resolve(ticket)) {
@@ -110,9 +108,24 @@ impl Gateway {
         }
     }
 
+    /// Remembers that a command by which the task `asker` would have waited for others was answered at once: it was the last
+    /// one. `meeting`: as [`crate::meeting`] has it.
+    pub fn met_at_once(&self, meeting: Option<Ticket>, reply: &Reply, asker: Option<TaskId>) {
+        let (Some(ticket), Ok(answer)) = (meeting, reply) else { return };
+        if !matches!(answer, Answer::Waiting(_)) {
+            self.met(&ticket, asker);
+        }
+    }
+
+    /// The asker, if the job has such a task: a caller names itself as it likes.
+    fn known(&self, ticket: &Ticket, asker: Option<TaskId>) -> Option<TaskId> {
+        let tasks = self.look(|state| state.tasks_of(ticket.job()));
+        asker.filter(|task| u32::try_from(task.0).is_ok_and(|task| task < tasks))
+    }
+
     /// Remembers a call by which a task met others, and which has not waited.
     fn met(&self, ticket: &Ticket, asker: Option<TaskId>) {
-        if let Some(entered) = self.open_calls.enter(ticket, asker) {
+        if let Some(entered) = self.open_calls.enter(ticket, self.known(ticket, asker)) {
             entered.answered(true);
         }
         // It may have been entered just after its job was deleted.
@@ -124,7 +137,9 @@ impl Gateway {
 
 #[cfg(test)]
 mod tests {
-    use tripod_state::session;
+    use tripod_state::ids::{JobId, ServiceIncarnation};
+    use tripod_state::runtime::Wait;
+    use tripod_state::{Scope, job, session};
 
     use super::*;
 
@@ -137,5 +152,24 @@ mod tests {
         let call = gateway.call(Command::Session(session::Command::Open));
         let bytes = size_of_val(&call);
         assert!(bytes <= CALL_BYTES_MAX, "a call takes {bytes} bytes");
+        let scope = Scope { job: JobId(1), service: None };
+        let bytes = size_of_val(&gateway.wait(Ticket::Key { scope, asked: "key".to_owned() }));
+        assert!(bytes <= CALL_BYTES_MAX, "a wait takes {bytes} bytes");
+    }
+
+    #[tokio::test]
+    async fn a_call_that_need_not_wait_is_remembered_of_tasks_that_there_are() {
+        let (gateway, backend) = Gateway::in_memory();
+        let (spec, service) = (job::Spec::of_tasks(2), ServiceIncarnation(9));
+        let create = job::Command::Create { name: "w".into(), spec, service };
+        gateway.submit(Command::Job(create)).await.expect("no outage").expect("it is made");
+        let job = backend.state().job_named("w").expect("it was made");
+        let ticket = || Ticket::Runtime { job, wait: Wait::Shutdown };
+        for task in [-1, 1, 2] {
+            gateway.met_at_once(Some(ticket()), &Ok(Answer::Done), Some(TaskId(task)));
+        }
+        gateway.met_at_once(Some(ticket()), &Ok(Answer::Waiting(ticket())), Some(TaskId(0)));
+        let known: Vec<TaskId> = gateway.open_calls.of(job).tasks.into_keys().collect();
+        assert_eq!(known, [TaskId(1)], "a caller names itself as it likes");
     }
 }

@@ -32,6 +32,7 @@ use crate::awake::{Awake, Moment};
 use crate::backend::{Future, Replica, look};
 use crate::clock::{Clock, percent};
 use crate::leader_clock;
+use crate::node_events::NodeEvents;
 use crate::options::Options;
 use crate::peers::{Channel, Peers};
 use crate::pulse::{Beat, Sign, Suspicion, Told, Verdict, decode_beats, encode_verdicts};
@@ -56,6 +57,8 @@ pub(crate) struct Keeper {
     /// Whether there is a `Memory::led`, for a glance without the lock.
     leading: AtomicBool,
     tally: KeeperTally,
+    /// What this node has seen itself.
+    events: Arc<NodeEvents>,
     memory: Mutex<Memory>,
 }
 
@@ -66,6 +69,8 @@ struct Memory {
     /// The leader that this node names, its term, and since when; on every node.
     named: Option<((NodeId, Term), Instant)>,
     awake: Awake,
+    /// The last pause of this process while it led, and when it ended.
+    paused: Option<(Duration, Instant)>,
     tasks: TaskTimers,
     barriers: BarrierTimers,
     meetings: Meetings,
@@ -81,6 +86,7 @@ impl Keeper {
             led: None,
             named: None,
             awake: Awake::default(),
+            paused: None,
             tasks: TaskTimers::default(),
             barriers: BarrierTimers::default(),
             meetings: Meetings::default(),
@@ -89,6 +95,7 @@ impl Keeper {
         };
         Arc::new(Self {
             backend: OnceLock::new(),
+            events: Arc::new(NodeEvents::new(Arc::clone(&clock))),
             clock,
             options,
             peers: Arc::default(),
@@ -96,6 +103,15 @@ impl Keeper {
             tally: KeeperTally::default(),
             memory: Mutex::new(memory),
         })
+    }
+
+    /// The last time that this process led and did not run, if there was one: how long, and how long ago it ended.
+    pub(crate) fn last_pause(&self) -> Option<(Duration, Duration)> {
+        self.memory.lock().paused.map(|(length, ended)| (length, ended.elapsed()))
+    }
+
+    pub(crate) fn events(&self) -> &Arc<NodeEvents> {
+        &self.events
     }
 
     pub(crate) fn peers(&self) -> Arc<Peers> {
@@ -218,6 +234,12 @@ impl Memory {
     /// given up, if the caller should wait for that.
     fn hear(&mut self, beats: &[Beat], judged: &mut [Judged]) -> Vec<Option<DurationMs>> {
         if self.led.is_none() {
+            for (beat, judged) in beats.iter().zip(judged) {
+                // It has no timer yet that this would shorten: it is to be told again.
+                if matches!(beat.sign, Sign::Gone { .. }) {
+                    judged.service = None;
+                }
+            }
             return vec![None; beats.len()];
         }
         let now = self.awake.now();

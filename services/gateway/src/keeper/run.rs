@@ -20,6 +20,7 @@ use super::{Keeper, Memory, WhyLost, meetings};
 use crate::awake::Awake;
 use crate::backend::{Replica, look};
 use crate::clock::millis;
+use crate::node_events::Kind;
 
 const TICK: Duration = Duration::from_millis(50);
 /// A proposal without an answer by then is made again while its reason holds.
@@ -63,9 +64,20 @@ impl Keeper {
     fn note_leader(&self, now: Leadership) {
         let mut memory = self.memory.lock();
         let named = now.leader.map(|leader| (leader, now.term));
-        if memory.named.map(|(named, _)| named) != named {
-            memory.named = named.map(|named| (named, Instant::now()));
+        let before = memory.named.map(|(named, _)| named);
+        if before == named {
+            return;
         }
+        memory.named = named.map(|named| (named, Instant::now()));
+        drop(memory);
+        let (kind, of, text) = match (named, before) {
+            (Some((leader, term)), _) => (Kind::LeaderKnown, leader, format!("leads in term {}", term.0)),
+            (None, Some((leader, term))) => {
+                (Kind::LeaderGone, leader, format!("is heard as leader of term {} no more", term.0))
+            }
+            (None, None) => return,
+        };
+        self.events.note(kind, (&format!("node {}", of.0), text), 1);
     }
 
     /// Begins or ends leading. Gives the term in which this node leads, if it does.
@@ -115,7 +127,14 @@ impl Keeper {
 
     /// Notices a pause of this process.
     fn wake(&self) {
-        if let Some(pause) = self.memory.lock().awake.tick() {
+        let mut memory = self.memory.lock();
+        if let Some(pause) = memory.awake.tick() {
+            // Nobody waited for one that followed.
+            if memory.led.is_some() {
+                memory.paused = Some((pause, Instant::now()));
+            }
+            let text = format!("this process did not run for {:.1} s", pause.as_secs_f64());
+            self.events.note(Kind::Paused, ("", text), 1);
             tracing::warn!(pause_ms = millis(pause), "this process did not run; all timers are put off");
         }
     }

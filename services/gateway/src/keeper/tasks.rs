@@ -9,7 +9,8 @@ use tripod_state::task::Silence;
 
 use super::suspects::Suspects;
 use crate::awake::Moment;
-use crate::clock::percent;
+use crate::clock::{millis, percent};
+use crate::gateway::PRESENT_EVERY;
 
 /// How long before its deadline a task is overdue, in percent of the heartbeat timeout. Clients beat
 /// at 50, so at 45 before the end a beat is late by 5.
@@ -107,15 +108,21 @@ impl TaskTimers {
         true
     }
 
-    /// The client has closed that connection. If nothing else is known of the task, it is silent from now on.
+    /// The client has closed that connection. If nothing else is known of the task, it is silent from now on. A new leader
+    /// knows of no connection: another one would be told within [`PRESENT_EVERY`].
     pub(super) fn gone(&mut self, who: Connected, now: Moment, connection: u64, silence: Silence) {
         let Some(armed) = self.armed.get_mut(&(who.job, who.task)) else { return };
         let Some(first) = &mut armed.first else { return };
-        if armed.incarnation != who.incarnation || first.connection != Some(connection) {
+        if armed.incarnation != who.incarnation || first.connection.is_some_and(|known| known != connection) {
             return;
         }
-        first.connection = None;
-        armed.deadline = first.floor.max(now.plus(silence.tolerated_ms));
+        let from = match first.connection.take() {
+            Some(_) => now,
+            None => now.plus(DurationMs(millis(PRESENT_EVERY))),
+        };
+        let deadline = first.floor.max(from.plus(silence.tolerated_ms));
+        // It is told until it was heard, so it may be told twice, which gives no more time.
+        armed.deadline = armed.deadline.min(deadline);
         armed.timeout = silence.tolerated_ms;
         self.look_sooner(who);
     }

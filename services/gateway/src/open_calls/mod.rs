@@ -12,7 +12,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tripod_state::ids::{BarrierName, CallId, JobId, TaskId};
-use tripod_state::{Command, Effect, Ticket, barrier, task};
+use tripod_state::runtime::Wait;
+use tripod_state::{Command, Effect, Ticket, barrier, runtime, task};
 
 pub use self::call::{CallKind, CallOutcome, ShownCall};
 use self::entry::TaskEntry;
@@ -166,14 +167,16 @@ pub(crate) fn is_meeting(ticket: &Ticket) -> bool {
 pub(crate) fn asker(command: &Command) -> Option<TaskId> {
     match command {
         Command::Retried(command) => asker(command),
-        Command::Task(task::Command::Alive { task, .. }) => Some(*task),
+        Command::Task(task::Command::Alive { task, .. })
+        | Command::Runtime(runtime::Command::Arrive { task, .. }) => Some(*task),
         _ => None,
     }
 }
 
 /// The ticket with which the task of that command would wait for others. Whoever comes last is answered without one, so this
 /// is what its call is remembered by: nothing in it but the job, the task and the place is to be believed.
-pub(crate) fn meeting(command: &Command) -> Option<Ticket> {
+#[must_use]
+pub fn meeting(command: &Command) -> Option<Ticket> {
     match command {
         Command::Retried(command) => meeting(command),
         Command::Barrier(barrier::Command::Arrive { scope, barrier, counter, task, .. }) => {
@@ -181,11 +184,35 @@ pub(crate) fn meeting(command: &Command) -> Option<Ticket> {
             let (job, counter, task) = (scope.job, *counter, *task);
             Some(Ticket::Barrier { job, barrier, counter, task, call: CallId(0) })
         }
-        Command::Task(task::Command::Register { scope, task, incarnation, .. }) => {
+        Command::Task(
+            task::Command::Register { scope, task, incarnation, .. }
+            | task::Command::RegisterFrom { scope, task, incarnation, .. },
+        ) => {
             Some(Ticket::Register { job: scope.job, task: *task, incarnation: *incarnation, call: CallId(0) })
         }
+        Command::Task(task::Command::Shutdown { scope, task }) => {
+            let (job, barrier, task) = (scope.job, BarrierName::from(""), *task);
+            Some(Ticket::Shutdown { job, barrier, task, call: CallId(0) })
+        }
+        Command::Runtime(command) => meeting_in_runtime(command),
         _ => None,
     }
+}
+
+/// The same of the older runtime. An exchange of devices always waits.
+fn meeting_in_runtime(command: &runtime::Command) -> Option<Ticket> {
+    let (scope, wait) = match command {
+        runtime::Command::Connect { scope, task, client }
+        | runtime::Command::ConnectFrom { scope, task, client, .. } => {
+            (scope, Wait::Connect { task: *task, client: *client, call: CallId(0) })
+        }
+        runtime::Command::Arrive { scope, barrier, .. } => {
+            (scope, Wait::Barrier { barrier: barrier.clone() })
+        }
+        runtime::Command::Shutdown { scope, .. } => (scope, Wait::Shutdown),
+        _ => return None,
+    };
+    Some(Ticket::Runtime { job: scope.job, wait })
 }
 
 impl Jobs {

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use tripod_state::Scope;
-use tripod_state::ids::{BarrierCounter, BarrierName, CallId};
+use tripod_state::ids::{BarrierCounter, BarrierName, CallId, ClientId};
 
 use super::call::SUBJECT_BYTES_MAX;
 use super::entry::{LAST_MAX, OPEN_MAX};
@@ -111,6 +111,36 @@ fn a_command_by_which_tasks_meet_has_a_ticket_also_as_a_retry() {
     let shown = calls.of(JOB).tasks[&TaskId(2)].clone();
     assert_eq!((shown.open.len(), subjects(&shown.last)), (0, vec!["sync_7"]));
     assert_eq!(meeting(&Command::Task(task::Command::Reset { scope, task: TaskId(2) })), None);
+}
+
+#[test]
+fn the_last_one_at_a_shutdown_and_in_the_older_runtime_is_remembered() {
+    let (scope, task) = (Scope { job: JOB, service: None }, TaskId(2));
+    let barrier = runtime::BarrierId(bytes::Bytes::from_static(b"sync_7"));
+    let commands = [
+        Command::Task(task::Command::Shutdown { scope, task }),
+        Command::Runtime(runtime::Command::Arrive { scope, barrier, task }),
+        Command::Runtime(runtime::Command::Shutdown { scope, task: TaskId(0) }),
+        Command::Runtime(runtime::Command::Connect { scope, task, client: ClientId(4) }),
+    ];
+    let calls = Arc::<OpenCalls>::default();
+    for command in &commands {
+        let ticket = meeting(command).expect("tasks meet by it");
+        assert!(is_meeting(&ticket), "{command:?}");
+        calls.enter(&ticket, Some(TaskId(2))).expect("room").answered(true);
+    }
+    let last = calls.of(JOB).tasks[&TaskId(2)].last.clone();
+    let told: Vec<_> = last.iter().map(|call| (call.kind, call.subject.as_str())).collect();
+    let expected = [
+        (CallKind::Registration, ""),
+        (CallKind::Shutdown, ""),
+        (CallKind::Barrier, "sync_7"),
+        (CallKind::Shutdown, ""),
+    ];
+    assert_eq!(told, expected, "the newest first");
+    let topology = bytes::Bytes::new();
+    let devices = Command::Runtime(runtime::Command::Enumerate { scope, task, topology });
+    assert_eq!(meeting(&devices), None, "it always waits");
 }
 
 #[test]

@@ -200,12 +200,18 @@ impl Pulse {
     /// Tells the leader what it is to know of a task until that has sent its first heartbeat. Gives whether to tell it
     /// again.
     pub(crate) async fn tell(&self, beat: Beat) -> bool {
+        let is_end = matches!(beat.sign, Sign::Gone { .. });
         // To a leader of an earlier build it would be a heartbeat.
         let is_early = look(self.backend.as_ref(), |state| state.level() < SIGNS_SINCE);
         if is_early {
-            return true;
+            return !is_end;
         }
-        matches!(self.asking.ask(beat).await, Ok(Verdict::Alive { .. }))
+        match self.asking.ask(beat).await {
+            Ok(Verdict::Alive { .. }) => !is_end,
+            // Of an end: whoever was asked does not lead yet, or the task is no more.
+            Ok(Verdict::Look(_)) => is_end && self.alive_here(beat).is_some(),
+            Err(_) => true,
+        }
     }
 
     /// Has everybody know how rarely a task sends heartbeats, if that is news and matters. Takes no longer than `limit`.

@@ -2,19 +2,22 @@
 
 mod wire;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future;
 use tripod_raft::NodeSilence;
-use tripod_state::ids::{JobId, LogIndex, NodeId, Term};
+use tripod_state::ids::{Incarnation, JobId, LogIndex, NodeId, TaskId, Term};
 
 use crate::backend::{Admin, Replica};
 use crate::calls::Calls;
 use crate::gateway::Gateway;
+use crate::held_processes::{HeldProcess, HeldProcesses, HeldState};
+use crate::keeper::Keeper;
 use crate::open_calls::{JobCalls, OpenCalls};
-use crate::peers::{Channel, Peers, on};
+use crate::peers::{Channel, on};
 
 /// What a member knows without asking anybody.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,35 +38,44 @@ pub struct NodeSight {
     pub heard: Vec<(NodeId, Duration)>,
     /// The calls of the job that was asked about.
     pub calls: JobCalls,
+    /// The last time that this process led and did not run, if there was one: how long, and how long ago it ended.
+    pub pause: Option<(Duration, Duration)>,
+    /// Processes of the job's tasks that do not run, as whoever started them has told that node.
+    pub held: BTreeMap<TaskId, HeldProcess>,
 }
 
 /// Where a node finds what it tells. It is held by the node.
 struct Source {
     replica: Weak<dyn Replica>,
     admin: Weak<dyn Admin>,
+    /// Weak, because it holds what answers.
+    keeper: Weak<Keeper>,
     calls: Arc<Calls>,
     open_calls: Arc<OpenCalls>,
+    held: Arc<HeldProcesses>,
 }
 
 /// Has a node answer such questions.
 pub(crate) fn answer(
-    peers: &Peers,
+    keeper: &Arc<Keeper>,
     replica: &Arc<dyn Replica>,
     admin: &Arc<dyn Admin>,
-    (calls, open_calls): (&Arc<Calls>, &Arc<OpenCalls>),
+    (calls, open_calls, held): (&Arc<Calls>, &Arc<OpenCalls>, &Arc<HeldProcesses>),
 ) {
     let source = Source {
+        keeper: Arc::downgrade(keeper),
         replica: Arc::downgrade(replica),
         admin: Arc::downgrade(admin),
         calls: Arc::clone(calls),
         open_calls: Arc::clone(open_calls),
+        held: Arc::clone(held),
     };
     let handler = move |question: Bytes| -> Result<Bytes, String> {
         let job = wire::question(question)?;
         let sight = source.look(job).ok_or("the node is stopping")?;
         Ok(wire::encode(&sight))
     };
-    peers.handle(Channel::SIGHT, Arc::new(handler));
+    keeper.peers().handle(Channel::SIGHT, Arc::new(handler));
 }
 
 impl Source {
@@ -81,11 +93,26 @@ impl Source {
             flush_under_way: measures.flush.under_way,
             heard: measures.heard,
             calls: self.open_calls.of(job),
+            pause: self.keeper.upgrade()?.last_pause(),
+            held: self.held.of(job),
         })
     }
 }
 
 impl Gateway {
+    /// Whoever started the process of that life of a task says that it does not run, for as long as
+    /// [`crate::HELD_BELIEVED_FOR`], or with `None` that it runs again. This node alone remembers it.
+    pub fn note_held(
+        &self,
+        (job, task, incarnation): (JobId, TaskId, Incarnation),
+        held: Option<(HeldState, String)>,
+    ) {
+        match held {
+            Some((state, waits_in)) => self.held.hold((job, task), (incarnation, state), waits_in),
+            None => self.held.release((job, task), incarnation),
+        }
+    }
+
     /// What each of those members knows by itself of a job, or why it did not say so. Needs no leader. One that has not
     /// answered within `patience` is asked once more: a single late answer says nothing of a member.
     pub async fn sights(

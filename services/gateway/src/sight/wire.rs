@@ -5,9 +5,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use prost::Message as _;
 use tripod_proto::tripod::peer::v1 as pb;
-use tripod_state::ids::{JobId, LogIndex, NodeId, TaskId, Term};
+use tripod_state::ids::{Incarnation, JobId, LogIndex, NodeId, TaskId, Term};
 
 use super::NodeSight;
+use crate::held_processes::{HeldProcess, HeldState};
 use crate::open_calls::{CallKind, CallOutcome, JobCalls, ShownCall, TaskCalls};
 
 /// In the order of their numbers on the wire, from 1.
@@ -54,6 +55,9 @@ pub(super) fn encode(sight: &NodeSight) -> Bytes {
         tasks: tasks.collect(),
         of_nobody: sight.calls.of_nobody,
         not_entered: sight.calls.not_entered,
+        pause_ms: sight.pause.map(|(length, _)| millis(length)),
+        pause_ended_ms_ago: sight.pause.map_or(0, |(_, ended)| millis(ended)),
+        processes: sight.held.iter().map(|(task, held)| process(*task, held)).collect(),
     };
     sight.encode_to_vec().into()
 }
@@ -83,7 +87,32 @@ pub(super) fn decode(bytes: Bytes) -> Result<NodeSight, String> {
             of_nobody: sight.of_nobody,
             not_entered: sight.not_entered,
         },
+        pause: sight
+            .pause_ms
+            .map(|length| (Duration::from_millis(length), Duration::from_millis(sight.pause_ended_ms_ago))),
+        held: sight.processes.iter().filter_map(held).collect(),
     })
+}
+
+fn process(task: TaskId, held: &HeldProcess) -> pb::ProcessHeld {
+    pb::ProcessHeld {
+        task_id: task.0,
+        incarnation: held.incarnation.0,
+        state: held.state.letter().to_owned(),
+        waits_in: held.waits_in.clone(),
+        since_ms_ago: millis(held.since),
+    }
+}
+
+/// A state that a later build has added is left out.
+fn held(process: &pb::ProcessHeld) -> Option<(TaskId, HeldProcess)> {
+    let held = HeldProcess {
+        incarnation: Incarnation(process.incarnation),
+        state: HeldState::of_letter(&process.state)?,
+        waits_in: process.waits_in.clone(),
+        since: Duration::from_millis(process.since_ms_ago),
+    };
+    Some((TaskId(process.task_id), held))
 }
 
 fn call(call: &ShownCall) -> pb::WaitingCall {
@@ -136,6 +165,8 @@ mod tests {
         let open: Vec<_> = KINDS.into_iter().map(|kind| call(kind, None)).collect();
         let last = OUTCOMES.into_iter().map(|outcome| call(CallKind::Key, Some((outcome, ms(3))))).collect();
         let calls = TaskCalls { open, last };
+        let (incarnation, waits_in) = (Incarnation(7), "do_signal_stop".to_owned());
+        let stopped = HeldProcess { incarnation, state: HeldState::Stopped, waits_in, since: ms(9) };
         let sight = NodeSight {
             leader: None,
             term: Term(3),
@@ -147,6 +178,8 @@ mod tests {
             flush_under_way: Some(ms(70)),
             heard: vec![(NodeId(2), ms(5))],
             calls: JobCalls { tasks: [(TaskId(3), calls)].into(), of_nobody: 1, not_entered: 6 },
+            pause: Some((ms(2_100), ms(40))),
+            held: [(TaskId(2), stopped)].into(),
         };
         assert_eq!(decode(encode(&sight)), Ok(sight));
         assert!(decode(Bytes::from_static(b"\xff")).is_err());

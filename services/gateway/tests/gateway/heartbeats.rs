@@ -7,7 +7,7 @@ use crate::follower::Follower;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, advance, sleep, timeout};
 use tripod_gateway::{Gateway, MemoryBackend, Mishap, Options, Outage, Replica as _};
-use tripod_state::ids::{DurationMs, Incarnation, TaskId};
+use tripod_state::ids::{DurationMs, Incarnation, JobId, NodeId, TaskId};
 use tripod_state::task::Phase;
 use tripod_state::{BarrierFault, Command, Envelope, Fault, job, level, session, task};
 
@@ -181,6 +181,27 @@ async fn our_own_pause_kills_nobody() {
 
     sleep(4 * TICKS).await;
     assert!(!is_connected(&job, 0).await, "after the pause its time goes on");
+}
+
+/// Calls wait for a leader that stands still, and for nobody else.
+#[tokio::test(start_paused = true)]
+async fn a_pause_is_told_of_who_led_then() {
+    let (gateway, memory) = Gateway::in_memory();
+    let pause = async || {
+        let told = gateway.sights(JobId(1), &[NodeId(1)], TIMEOUT).await;
+        let (_, told) = told.into_iter().next().expect("it was asked");
+        told.expect("it answers").pause.map(|(length, _)| length)
+    };
+    memory.depose();
+    sleep(TICKS).await;
+    advance(20 * TIMEOUT).await;
+    sleep(TICKS).await;
+    memory.elect();
+    sleep(TICKS).await;
+    assert_eq!(pause().await, None, "it did not lead");
+    advance(20 * TIMEOUT).await;
+    sleep(TICKS).await;
+    assert!(pause().await.is_some_and(|length| length >= 20 * TIMEOUT));
 }
 
 #[tokio::test(start_paused = true)]

@@ -100,6 +100,27 @@ async fn a_task_that_is_killed_before_its_first_beat_is_lost_after_the_jobs_own_
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_task_that_dies_with_the_leader_before_its_first_beat_is_not_waited_for_a_minute() {
+    let (gateway, memory) = Gateway::in_memory_with(no_grace());
+    let job = registered(&gateway).await;
+    assert!(present(&job, 0).await && present(&job, 1).await);
+    memory.depose();
+    assert!(job.gateway.gone(job.scope, TaskId(0), life(0), HERE).await, "nobody heard it");
+    assert!(present(&job, 1).await, "nor this, so it is told again");
+    memory.elect();
+    while job.gateway.gone(job.scope, TaskId(0), life(0), HERE).await {
+        sleep(SECOND / 2).await;
+    }
+    // Another connection of it would be told within 20 s.
+    assert!(present(&job, 1).await);
+    sleep(28 * SECOND).await;
+    assert!(is_connected(&job, 0).await);
+    sleep(4 * SECOND).await;
+    assert!(!is_connected(&job, 0).await);
+    assert!(is_connected(&job, 1).await);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_program_that_is_less_patient_than_its_job_is_answered_in_its_own_time() {
     let (gateway, memory) = Gateway::in_memory();
     let job = registered(&gateway).await;

@@ -13,7 +13,7 @@ const GOAWAY: &str = "connection error received";
 pub(super) enum GaveUp<'a> {
     /// The node said that it stops.
     Stopping,
-    /// The stream has ended, or takes no more calls.
+    /// The stream has ended, or takes no more calls, perhaps because its transport has given up the request.
     Stream,
     /// Another call by the stream's connection had no answer, for this reason. When a connection breaks, its calls hear of it
     /// one after the other, so the stream may not have ended yet.
@@ -37,7 +37,7 @@ pub(super) struct Tally {
 pub struct Told {
     /// Streams that a living node ended: by a goodbye, or a GOAWAY.
     pub sent_away: u64,
-    /// Streams that ended without a word, as when the node dies.
+    /// Streams that ended without a word, as when the node dies, or whose transport gave up before it was known why.
     pub broken: u64,
     /// Calls that were sent again.
     pub again: u64,
@@ -54,7 +54,7 @@ pub struct Told {
 impl Tally {
     /// A stream is given up.
     pub(super) fn gave_up(&self, stream: &CallStream, heard: &GaveUp<'_>) {
-        let is_sent_away = is_sent_away(stream.end().as_ref(), stream.is_leaving(), heard);
+        let is_sent_away = is_sent_away(stream.end().as_ref(), stream.has_goodbye(), heard);
         let counter = if is_sent_away { &self.sent_away } else { &self.broken };
         counter.fetch_add(1, Ordering::Relaxed);
     }
@@ -110,16 +110,16 @@ impl Told {
     }
 }
 
-/// Whether a node that lives has ended the stream, or says that it will.
-fn is_sent_away(end: Option<&Reason>, is_leaving: bool, heard: &GaveUp<'_>) -> bool {
+/// Whether a node that lives has ended the stream, or says that it will. `has_goodbye`: by the stream itself.
+fn is_sent_away(end: Option<&Reason>, has_goodbye: bool, heard: &GaveUp<'_>) -> bool {
     match (end, heard) {
-        (Some(Reason::Leaving), _) => true,
+        _ if has_goodbye => true,
+        (_, GaveUp::Stopping) => true,
         (Some(Reason::Broken(text)), _) => text.contains(GOAWAY),
-        // The system closes the connections of a process that is killed, some of them in order.
-        (Some(_), _) => false,
-        // It takes no more, and says so.
-        (None, GaveUp::Stopping | GaveUp::Stream) => true,
-        (None, GaveUp::Connection(status)) => is_leaving || root_cause(status).contains(GOAWAY),
+        (None, GaveUp::Connection(status)) => root_cause(status).contains(GOAWAY),
+        // The system closes the connections of a process that is killed, some of them in order; and a stream that takes no
+        // more calls without a goodbye has lost its transport, and does not know yet why.
+        _ => false,
     }
 }
 
@@ -134,6 +134,13 @@ fn root_cause(status: &Status) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::task::{Context, Poll};
+
+    use bytes::Bytes;
+    use tonic::body::Body;
+    use tonic::codegen::{Service, http};
+    use tripod_calls::{CallOptions, Hello, Lost};
+
     use super::*;
 
     #[test]
@@ -143,17 +150,52 @@ mod tests {
         assert!(!is_sent_away(broken("Connection reset by peer (os error 104)"), GaveUp::Stream));
         assert!(is_sent_away(broken("connection error received: not a result of an error"), GaveUp::Stream));
         assert!(!is_sent_away(Some(Reason::Over), GaveUp::Stream));
-        assert!(is_sent_away(Some(Reason::Leaving), GaveUp::Stream));
-        assert!(is_sent_away(None, GaveUp::Stream));
+        assert!(!is_sent_away(None, GaveUp::Stream), "its transport has given up the request");
         assert!(is_sent_away(None, GaveUp::Stopping));
+        assert!(
+            is_sent_away(broken("Connection reset by peer (os error 104)"), GaveUp::Stopping),
+            "it said so"
+        );
     }
 
     #[test]
-    fn a_goodbye_is_one_also_if_another_call_hears_first_that_the_connection_ends() {
+    fn a_goodbye_is_one_whatever_became_of_the_stream_and_the_connection_after_it() {
         let status = |text: &str| Status::from_error(std::io::Error::other(text.to_owned()).into());
         let (reset, goaway) = (status("Connection reset by peer"), status("connection error received: x"));
         assert!(!is_sent_away(None, false, &GaveUp::Connection(&reset)), "it is dead");
         assert!(is_sent_away(None, false, &GaveUp::Connection(&goaway)));
         assert!(is_sent_away(None, true, &GaveUp::Connection(&reset)), "it had said goodbye before");
+        for end in [None, Some(Reason::Over), Some(Reason::Broken("Connection reset by peer".into()))] {
+            assert!(is_sent_away(end.as_ref(), true, &GaveUp::Stream), "{end:?}");
+        }
+    }
+
+    /// The transport of a connection that breaks: what is to be sent is given up before anything comes back.
+    struct GivesUp;
+
+    impl Service<http::Request<Body>> for GivesUp {
+        type Response = http::Response<Body>;
+        type Error = Status;
+        type Future = std::future::Pending<Result<http::Response<Body>, Status>>;
+
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Status>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+            drop(request);
+            std::future::pending()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_stream_whose_transport_gave_up_is_not_taken_for_one_that_was_told_goodbye() {
+        let stream = CallStream::open(GivesUp, &Hello::default()).expect("a hello");
+        stream.left().await;
+        let refused = stream.call("/a.B/C", Bytes::new(), &CallOptions::default()).await;
+        assert_eq!(refused, Err(Lost::NotSent(Reason::Leaving)), "that is what an agent hears");
+        let tally = Tally::default();
+        tally.gave_up(&stream, &GaveUp::Stream);
+        assert_eq!(tally.told(), Told { broken: 1, ..Told::default() });
     }
 }

@@ -1,5 +1,5 @@
 //! What comes on a connection while the message before it is answered: by that it is seen when a client has gone, and what
-//! that one wanted of an entry is given up.
+//! that one wanted of an entry, or of a place in the cluster, is given up.
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -12,12 +12,12 @@ use tripod_port::{Charge, Stopping};
 
 use super::ended::Ended;
 use super::incoming::{Incoming, Received};
-use crate::topology::changes_entry;
+use crate::topology::ends_with_client;
 use crate::wire::rpc0;
 
-/// How long after its client has gone a change of an entry may still be taken by the cluster. Longer than an election, and
-/// shorter than any program takes to begin in the place of that one.
-const LEFT_TIME: Duration = Duration::from_secs(3);
+/// How long after its client has gone a registration, or a change of an entry, may still be taken by the cluster. Longer than
+/// an election, and shorter than any program takes to begin in the place of that one.
+pub(crate) const LEFT_TIME: Duration = Duration::from_secs(3);
 /// Messages that are read ahead; while so many wait it is not seen that their client has gone. A worker whose question is not
 /// answered asks again on the same connection after 10 s, which is 60 times in the ten minutes for which a message is held.
 /// As many again are for what has no answer to wait for.
@@ -44,24 +44,28 @@ impl<R: AsyncRead + Unpin + Send> Ahead<R> {
         if self.stopping.is_begun() {
             self.waiting.clear();
         }
-        while let Some(next) = self.waiting.pop_front() {
-            if !(self.has_left() && changes_entry(&next.frame)) {
-                return Ok(Some(next));
+        loop {
+            let next = match self.waiting.pop_front() {
+                Some(next) => Some(next),
+                None => self.incoming.next().await?,
+            };
+            match next {
+                Some(next) if self.has_left() && ends_with_client(&next.frame) => {}
+                next => return Ok(next),
             }
         }
-        self.incoming.next().await
     }
 
-    /// Whether it is known that the client has gone.
-    pub(crate) fn is_gone(&self) -> bool {
-        self.gone.is_some()
+    /// The client does not take its answers any more. What it has said before is here, or still comes.
+    pub(crate) fn lost(&mut self) {
+        self.gone.get_or_insert_with(Instant::now);
     }
 
-    /// Resolves when `asked`, which is being answered, is to be given up: it changes an entry, and its client has been gone for
-    /// a while. Of what comes nothing is lost if this is dropped; what is wrong with it is told when its turn has come.
+    /// Resolves when `asked`, which is being answered, is to be given up: its client has been gone for a while, and it is of
+    /// no use without. Of what comes nothing is lost if this is dropped; what is wrong with it is told when its turn has come.
     pub(crate) async fn left(&mut self, asked: &rpc0::Frame) {
         let gone = self.until_gone().await;
-        if !changes_entry(asked) {
+        if !ends_with_client(asked) {
             pending::<()>().await;
         }
         sleep_until(gone + LEFT_TIME).await;
@@ -99,6 +103,6 @@ impl<R: AsyncRead + Unpin + Send> Ahead<R> {
 }
 
 /// Whether the port would not wait for the rest of a message any longer. That a machine is lost says the system.
-fn is_slow(error: &io::Error) -> bool {
+pub(crate) fn is_slow(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::TimedOut && error.raw_os_error().is_none()
 }

@@ -30,6 +30,7 @@ use crate::pulse::Pulse;
 use crate::wire::Opening;
 use crate::{http, ps, topology};
 
+pub(crate) use self::ahead::{LEFT_TIME, is_slow};
 pub(crate) use self::complaints::{Complaints, shown};
 pub(crate) use self::ended::{Ended, outage_code};
 pub(crate) use self::incoming::{Incoming, Received, TIMEOUTS};
@@ -92,8 +93,8 @@ async fn converse(
 }
 
 /// A connection of a dynamic cluster: its frames have no number by which answers could be told apart, so each is answered
-/// before the next has its turn. What a process wanted of an entry is given up a while after it has gone: another process in
-/// its place may have written there since. The rest of what it has said is done, in its order.
+/// before the next has its turn. What a process wanted of an entry, or of the cluster's places, is given up a while after it
+/// has gone: another process in its place may have written or registered since. The rest of what it has said is done, in its order.
 async fn one_by_one(
     mut session: topology::Session,
     incoming: Incoming<impl AsyncRead + Unpin + Send>,
@@ -110,7 +111,7 @@ async fn one_by_one(
         };
         if let Some(answer) = answer {
             match outgoing.send(&answer.encode()).await {
-                Err(Ended::Lost(_)) if incoming.is_gone() => {}
+                Err(Ended::Lost(_)) => incoming.lost(),
                 sent => sent?,
             }
         }

@@ -139,9 +139,7 @@ fn look(led: &LeaderTerm, state: &State, time: &mut LogTime, ending: &mut Ending
         // One that finished before its cluster was ever complete has given up its place, and stays away.
         let forming = state.cluster(led.scope()).is_ok_and(|view| view.state == ClusterState::Starting);
         watched = dead(state, led.scope(), |node| !(forming && node.is_finished))?;
-    } else if let Some(end) = end_of(state, led.job)
-        && ending.is_recent(&end)
-    {
+    } else if let Some(end) = ending.recent(end_of(state, led.job)) {
         watched = end.dead;
     }
     kept.peers.extend(&watched);
@@ -231,11 +229,13 @@ impl Switching {
 struct Ending(Option<(End, Instant)>);
 
 impl Ending {
-    fn is_recent(&mut self, end: &End) -> bool {
-        if self.0.as_ref().is_none_or(|(known, _)| known != end) {
-            self.0 = Some((end.clone(), Instant::now()));
+    /// The end that there is, if it was not there for long. One that was heard again and is silent once more makes another.
+    fn recent(&mut self, now: Option<End>) -> Option<End> {
+        if self.0.as_ref().map(|(known, _)| known) != now.as_ref() {
+            self.0 = now.clone().map(|end| (end, Instant::now()));
         }
-        self.0.as_ref().is_some_and(|(_, since)| since.elapsed() < AFTER_END)
+        let is_recent = self.0.as_ref().is_some_and(|(_, since)| since.elapsed() < AFTER_END);
+        now.filter(|_| is_recent)
     }
 }
 
@@ -249,15 +249,30 @@ mod tests {
             generation,
             dead: dead.iter().map(|member| (Member(*member), Some(Incarnation(1)))).collect(),
         };
-        let (mut ending, first) = (Ending::default(), end(2, &[1]));
-        assert!(ending.is_recent(&first));
+        let mut ending = Ending::default();
+        let mut is_recent = |end: &End| ending.recent(Some(end.clone())).is_some();
+        let first = end(2, &[1]);
+        assert!(is_recent(&first));
         tokio::time::advance(AFTER_END).await;
-        assert!(!ending.is_recent(&first));
-        assert!(ending.is_recent(&end(2, &[1, 2])), "one more was silent");
+        assert!(!is_recent(&first));
+        assert!(is_recent(&end(2, &[1, 2])), "one more was silent");
         tokio::time::advance(AFTER_END).await;
-        assert!(!ending.is_recent(&end(2, &[1, 2])));
-        assert!(ending.is_recent(&end(2, &[1, 3])), "one was heard again, and another one was silent");
-        assert!(ending.is_recent(&end(4, &[1])), "another cluster");
+        assert!(!is_recent(&end(2, &[1, 2])));
+        assert!(is_recent(&end(2, &[1, 3])), "one was heard again, and another one was silent");
+        assert!(is_recent(&end(4, &[1])), "another cluster");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_was_heard_again_and_is_silent_once_more_has_the_time_anew() {
+        let end = || Some(End { generation: 2, dead: vec![(Member(1), Some(Incarnation(1)))] });
+        let mut ending = Ending::default();
+        assert_eq!(ending.recent(end()), end());
+        tokio::time::advance(AFTER_END / 2).await;
+        assert_eq!(ending.recent(None), None, "it is heard");
+        tokio::time::advance(AFTER_END / 2).await;
+        assert_eq!(ending.recent(end()), end());
+        tokio::time::advance(AFTER_END).await;
+        assert_eq!(ending.recent(end()), None);
     }
 
     #[tokio::test(start_paused = true)]

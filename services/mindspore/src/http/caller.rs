@@ -123,19 +123,26 @@ impl Caller {
             // The domain has no other answer.
             return Err(Refused::late(switch));
         };
-        let over = tokio::time::timeout(SWITCH_TIME, self.switched(number)).await;
-        over.unwrap_or_else(|_| Err(Refused::late(switch)))?;
-        let answers = pulse::switch_answers(&self.gateway, self.scope.job, number).await?;
-        // Who has left or died meanwhile is not waited for; a leader who was elected meanwhile knows of nobody.
-        if answers.len() < self.servers().await? {
-            return Err(Refused::late(switch));
-        }
+        // By now it is made: what cannot be found out of it any more is no reason to say that it was not.
+        let Ok(Some(answers)) = self.answers(number).await else { return Err(Refused::late(switch)) };
         let message = match switch {
             Switch::NewInstance => "Start update flPlan successful.",
             Switch::EnableFls => "start enabling FL-Server successful.",
             Switch::DisableFls => "start disabling FL-Server successful.",
         };
         Ok(json!({ "message": message, "result": by_rank(&answers) }))
+    }
+
+    /// What all servers have answered to a switch, by rank; `None`: not all have in time, as far as whoever leads knows.
+    async fn answers(&self, number: u64) -> Result<Option<Vec<(u32, Bytes)>>, Refused> {
+        let Ok(over) = tokio::time::timeout(SWITCH_TIME, self.switched(number)).await else {
+            return Ok(None);
+        };
+        over?;
+        let answers = pulse::switch_answers(&self.gateway, self.scope.job, number).await?;
+        // Who has left or died meanwhile is not waited for; a leader who was elected meanwhile knows of nobody.
+        let are_all = answers.len() >= self.servers().await?;
+        Ok(are_all.then_some(answers))
     }
 
     /// How many servers are told of switches.

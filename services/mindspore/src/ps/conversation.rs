@@ -1,5 +1,6 @@
 //! In which order the messages of a connection are answered: one after the other, but for heartbeats. A report may have to
-//! wait until somebody leads, and a node whose heartbeats are not answered for 30 s takes its scheduler for dead.
+//! wait until somebody leads, and a node whose heartbeats are not answered for 30 s takes its scheduler for dead. What a node
+//! has said before it went is done, but for a registration: by then another process may have registered in its place.
 
 use std::collections::VecDeque;
 use std::future::{Future, pending};
@@ -7,13 +8,15 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::{Instant, sleep_until};
 use tripod_port::Stopping;
+use tripod_proto::mindspore::ps_core::NodeCommand;
 
 use super::asked::Asked;
 use super::session::Session;
-use crate::connection::{Ended, Incoming, Outgoing, Received};
-use crate::wire::Word;
+use crate::connection::{Ended, Incoming, LEFT_TIME, Outgoing, Received, is_slow};
 use crate::wire::ps::{Marked, Parts};
+use crate::wire::{Command, Word};
 
 /// Messages that wait for the one before them. A node has a handful under way; beyond this its next are not read.
 const WAITING_MAX: usize = 16;
@@ -32,12 +35,18 @@ pub(crate) async fn converse(
 ) -> Result<(), Ended> {
     let mut waiting = VecDeque::<Received<Marked>>::new();
     let mut under_way: Option<Going<'_, Result<Option<Bytes>, Ended>>> = None;
-    let mut is_open = true;
+    let (mut is_open, mut registers) = (true, false);
+    // Since when the node is known to have gone.
+    let mut gone: Option<Instant> = None;
     loop {
-        if under_way.is_none()
+        while under_way.is_none()
             && let Some(next) = waiting.pop_front()
         {
-            under_way = Some(Box::pin(async move { session.said(&next.frame).await }));
+            registers = next.frame.frame.command() == Command::Known(NodeCommand::Register);
+            let is_over = registers && gone.is_some_and(|gone| gone.elapsed() >= LEFT_TIME);
+            if !is_over {
+                under_way = Some(Box::pin(async move { session.said(&next.frame).await }));
+            }
         }
         if !is_open && under_way.is_none() {
             return Ok(());
@@ -47,15 +56,23 @@ pub(crate) async fn converse(
             answer = going(&mut under_way) => {
                 under_way = None;
                 if let Some(answer) = answer? {
-                    outgoing.send(&answer).await?;
+                    send(&mut outgoing, &answer, &mut gone).await?;
                 }
             }
+            () = left(gone), if under_way.is_some() && registers => under_way = None,
             () = stopping.overdue(), if under_way.is_some() => return Err(Ended::Overdue),
             received = incoming.next::<Marked>(), if is_open && waiting.len() < WAITING_MAX => {
-                let Some(received) = received? else {
+                let received = match received {
+                    // What came before of this one is whole.
+                    Err(Ended::Lost(error)) if !is_slow(&error) => None,
+                    received => received?,
+                };
+                let Some(received) = received else {
                     is_open = false;
                     if stopping.is_begun() {
                         waiting.clear();
+                    } else {
+                        gone.get_or_insert_with(Instant::now);
                     }
                     continue;
                 };
@@ -68,13 +85,36 @@ pub(crate) async fn converse(
                 // An agent waits for the one answer that each frame has.
                 let silent = mark.map(|_| Parts::of_word(Word::Silent).encode());
                 if let Some(answer) = beaten.answer.map(|answer| answer.encode()).or(silent) {
-                    outgoing.send(&answer).await?;
+                    send(&mut outgoing, &answer, &mut gone).await?;
                 }
                 if let Some(sign) = beaten.sign {
                     session.pulse().note(sign);
                 }
             }
         }
+    }
+}
+
+/// Answers, unless the node has gone: what it has said before is here, or still comes.
+async fn send(
+    outgoing: &mut Outgoing<impl AsyncWrite + Unpin + Send>,
+    answer: &Bytes,
+    gone: &mut Option<Instant>,
+) -> Result<(), Ended> {
+    match outgoing.send(answer).await {
+        Err(Ended::Lost(_)) => {
+            gone.get_or_insert_with(Instant::now);
+            Ok(())
+        }
+        sent => sent,
+    }
+}
+
+/// Resolves when the node has been gone for a while.
+async fn left(gone: Option<Instant>) {
+    match gone {
+        Some(gone) => sleep_until(gone + LEFT_TIME).await,
+        None => pending().await,
     }
 }
 

@@ -74,9 +74,11 @@ impl Asked {
     }
 }
 
-/// Whether a message is to change an entry that nodes leave for each other.
-pub(crate) fn changes_entry(frame: &Frame) -> bool {
-    matches!(Name::asked(&frame.name), Some(Name::WriteMetadata | Name::DeleteMetadata))
+/// Whether a message is given up a while after its client has gone: it changes an entry that nodes leave for each other, or
+/// takes a place of the cluster.
+pub(crate) fn ends_with_client(frame: &Frame) -> bool {
+    let name = Name::asked(&frame.name);
+    matches!(name, Some(Name::Registration | Name::WriteMetadata | Name::DeleteMetadata))
 }
 
 fn read<M: Message + Default>(what: &'static str, body: Bytes) -> Result<M, NotUnderstood> {

@@ -21,5 +21,5 @@ mod answer;
 mod asked;
 mod session;
 
-pub(crate) use self::asked::changes_entry;
+pub(crate) use self::asked::ends_with_client;
 pub(crate) use self::session::Session;

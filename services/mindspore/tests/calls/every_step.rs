@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tripod_state::mindspore::Answer;
 use tripod_state::mindspore::cluster::{ClusterState, Request, Scaling};
+use tripod_state::mindspore::{Answer, Decision};
 
 use crate::failover::{lose_echoes, next_leader};
 use crate::played::Played;
@@ -18,12 +18,15 @@ enum Step {
     Event(&'static str, u32),
     ScaleOut,
     ScaleIn(&'static str),
+    Abort,
+    /// The leader finds that one is silent.
+    Lose(&'static str),
     Done(&'static str, Scaling),
     Finish(&'static str),
 }
 
 use Scaling::{In, Out};
-use Step::{Again, Begin, Done, Event, Finish, ScaleIn, ScaleOut};
+use Step::{Abort, Again, Begin, Done, Event, Finish, Lose, ScaleIn, ScaleOut};
 
 /// A server comes and leaves again, and another one comes: the second scaling out is the one that upstream does not manage.
 const LIFE: &[Step] = &[
@@ -59,6 +62,25 @@ const LIFE: &[Step] = &[
     Finish("s2"),
 ];
 
+/// A server that never comes, one that dies and is replaced, and one that is dead when all others finish.
+const TROUBLED_LIFE: &[Step] = &[
+    Begin("w0"),
+    Begin("s0"),
+    Begin("s1"),
+    ScaleOut,
+    Abort,
+    Again("w0"),
+    Again("s0"),
+    Again("s1"),
+    Lose("s1"),
+    Begin("s2"),
+    Event("s2", 1),
+    Lose("s0"),
+    Event("w0", 2),
+    Finish("w0"),
+    Finish("s2"),
+];
+
 /// What a life has come to.
 #[derive(Debug, PartialEq, Eq)]
 struct Told {
@@ -68,12 +90,12 @@ struct Told {
 }
 
 /// The leader is lost when it has told what that step asks for, and before any of the answers stands in the log.
-async fn lived(lost_after: Option<usize>) -> Told {
-    let mut cluster = Cluster::of(1, 1).await;
+async fn lived(servers: u32, life: &[Step], lost_after: Option<usize>) -> Told {
+    let mut cluster = Cluster::of(1, servers).await;
     let mut nodes = BTreeMap::<&str, (Played, u32)>::new();
     let mut ranks = BTreeMap::new();
     let mut generation = 0;
-    for (number, step) in LIFE.iter().enumerate() {
+    for (number, step) in life.iter().enumerate() {
         let is_lost = lost_after == Some(number);
         if is_lost {
             lose_echoes(&cluster);
@@ -93,6 +115,13 @@ async fn lived(lost_after: Option<usize>) -> Told {
             ScaleIn(node) => {
                 let answer = cluster.ask(Request::ScaleIn { nodes: vec![node.to_owned()] }).await;
                 assert!(matches!(answer, Answer::Scaling { .. }), "{answer:?}");
+            }
+            Abort => assert_eq!(cluster.ask(Request::Abort).await, Answer::Noted),
+            Lose(node) => {
+                let lost = cluster.node(node);
+                cluster
+                    .decide(Decision::ClusterSilent { nodes: vec![(lost.member, lost.incarnation)] })
+                    .await;
             }
             Done(node, scaling) => cluster.done(node, scaling).await,
             Finish(node) => cluster.finish(node).await,
@@ -126,7 +155,7 @@ async fn lived(lost_after: Option<usize>) -> Told {
 
 #[tokio::test(start_paused = true)]
 async fn whichever_step_the_leader_is_lost_after_all_are_told_the_same_in_the_same_order() {
-    let undisturbed = lived(None).await;
+    let undisturbed = lived(1, LIFE, None).await;
     for node in ["w0", "s0", "s2"] {
         assert_eq!(undisturbed.heard[node].last().map(String::as_str), Some("finish"), "{undisturbed:?}");
     }
@@ -139,6 +168,27 @@ async fn whichever_step_the_leader_is_lost_after_all_are_told_the_same_in_the_sa
     assert_eq!(events("s2"), ["event 4"]);
     assert_eq!(undisturbed.ranks["s0"], Some(0));
     for (number, step) in LIFE.iter().enumerate() {
-        assert_eq!(lived(Some(number)).await, undisturbed, "the leader was lost after {step:?}");
+        assert_eq!(lived(1, LIFE, Some(number)).await, undisturbed, "the leader was lost after {step:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whichever_step_of_a_troubled_life_the_leader_is_lost_after_all_are_told_the_same() {
+    let undisturbed = lived(2, TROUBLED_LIFE, None).await;
+    let words = |node: &str, word: &str| {
+        let heard: &Vec<String> = &undisturbed.heard[node];
+        heard.iter().filter(|words| words.starts_with(word)).cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(words("s1", "scale-out"), ["scale-out 1+3"]);
+    assert_eq!((undisturbed.ranks["s1"], undisturbed.ranks["s2"]), (Some(1), Some(1)), "it took its place");
+    assert_eq!(words("w0", "event"), ["event 1", "event 2"]);
+    assert_eq!(words("s0", "event"), ["event 1"]);
+    assert_eq!(words("s1", "event"), [""; 0]);
+    for (node, finishes) in [("w0", 1), ("s2", 1), ("s0", 0), ("s1", 0)] {
+        assert_eq!(words(node, "finish").len(), finishes, "{undisturbed:?}");
+    }
+    for (number, step) in TROUBLED_LIFE.iter().enumerate() {
+        let told = lived(2, TROUBLED_LIFE, Some(number)).await;
+        assert_eq!(told, undisturbed, "the leader was lost after {step:?}");
     }
 }

@@ -6,7 +6,8 @@ use prost::Message as _;
 use tokio::time::timeout;
 use tripod_proto::mindspore::ps_core::{HeartbeatMessage, NodeCommand, RegisterRespMessage};
 
-use crate::nodes::{Node, formed};
+use crate::nodes::{NO_RANK, Node, formed};
+use crate::support::Cluster;
 
 /// Beyond the patience of one call of the gateway.
 const LONG: Duration = Duration::from_secs(300);
@@ -74,4 +75,32 @@ async fn a_port_that_stops_ends_connections_and_says_nothing_that_is_not_so() {
     assert_eq!(idle.hear().await, None);
     assert_eq!(servers[0].line.hear().await, None, "nobody knows what becomes of it");
     tasks.join_next().await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_has_gone_before_it_was_registered_is_not_registered_behind_the_next() {
+    let cluster = Cluster::of(1, 1).await;
+    let mut last = Node::server(&cluster, "srv-0", 5000);
+    cluster.backend.depose();
+    let message = last.registration().encode_to_vec();
+    last.line.say(NodeCommand::Register.into(), NO_RANK, message).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    drop(last);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    cluster.backend.elect();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(cluster.node("srv-0"), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_node_has_said_is_done_though_it_is_lost_within_its_next_message() {
+    let (cluster, mut worker, _servers) = formed(&["srv-0"]).await;
+    cluster.backend.depose();
+    worker.line.say(NodeCommand::Finish.into(), 0, "wrk").await;
+    worker.line.send(&[1, 0, 0]).await;
+    drop(worker);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    cluster.backend.elect();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert!(cluster.node("wrk").expect("it belongs to the cluster").is_finished);
 }

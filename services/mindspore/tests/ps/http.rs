@@ -4,7 +4,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
+use tripod_state::ids::{LogIndex, Term};
 use tripod_state::mindspore::limits::SWITCH_BODY_BYTES_MAX;
+use tripod_state::mindspore::{self, Decision};
+use tripod_state::{ApplyContext, Command, Envelope};
 
 use crate::nodes::formed;
 use crate::operator::Operator;
@@ -144,4 +147,23 @@ async fn what_an_operator_asks_while_nobody_leads_is_held_and_then_said_to_be_un
     assert!(text.contains("no leader"), "{text}");
     cluster.backend.elect();
     assert_eq!(operator.get("/state").await.0, 200, "the connection is there still");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_switch_that_was_made_is_not_said_to_be_unavailable_because_nobody_leads_when_it_is_over() {
+    let (cluster, _worker, _servers) = formed(&["srv-0"]).await;
+    let mut operator = Operator::on(cluster.dial());
+    let asked = tokio::spawn(async move { operator.post("/newInstance", "{}").await });
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let mut state = cluster.backend.state();
+    let (switch, ..) = state.cluster_switch(cluster.scope.job).expect("it is made");
+    let decision = Decision::ClusterSwitchEnded { switch };
+    let command = Command::Mindspore(mindspore::Command::Lead { scope: cluster.scope, decision });
+    let context = ApplyContext { index: LogIndex(1), term: Term(1), now_ms: state.now_ms() };
+    state.apply(&context, Envelope { stamp: None, command }).reply.expect("nothing is against it");
+    // Before anybody else looks: the end of it is seen when nobody leads any more.
+    cluster.backend.depose();
+    cluster.backend.replace(state);
+    let (status, text) = asked.await.expect("no panic");
+    assert_eq!((status, text.as_str()), (400, r#"{"error_message":"The new instance is timeout."}"#));
 }

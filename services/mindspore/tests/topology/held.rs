@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use prost::Message as _;
 use tokio::time::{Instant, sleep, timeout};
 use tripod_gateway::Mishap;
+use tripod_proto::mindspore::topology as pb;
 use tripod_state::mindspore::topology::TopoState;
 use tripod_state::mindspore::{self, topology};
 use tripod_state::{Command, Envelope};
@@ -255,6 +257,32 @@ async fn a_node_has_left_behind_questions_whose_answers_nobody_takes() {
     drop(one);
     sleep(Duration::from_secs(10)).await;
     cluster.backend.elect();
+    sleep(Duration::from_secs(5)).await;
+    assert_eq!(cluster.view().state, TopoState::Finished);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_has_gone_before_it_was_registered_takes_no_place() {
+    let cluster = Cluster::of(1).await;
+    let mut one = cluster.connect();
+    cluster.backend.depose();
+    assert!(timeout(Duration::from_secs(1), one.register(&of_2_0("0"))).await.is_err(), "it waits");
+    drop(one);
+    sleep(Duration::from_secs(10)).await;
+    cluster.backend.elect();
+    sleep(Duration::from_secs(5)).await;
+    assert!(cluster.connect().register(&of_2_0("1")).await.success, "its place is free");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_has_left_behind_an_answer_that_it_did_not_take() {
+    let cluster = Cluster::of(1).await;
+    let mut one = cluster.connect();
+    assert!(one.register(&of_2_0("0")).await.success);
+    // Both are there when the node looks, and nobody is when it answers the first.
+    one.say("2", pb::HeartbeatMessage { node_id: "0".into() }.encode_to_vec()).await;
+    one.say("1", pb::UnregistrationMessage { node_id: "0".into() }.encode_to_vec()).await;
+    drop(one);
     sleep(Duration::from_secs(5)).await;
     assert_eq!(cluster.view().state, TopoState::Finished);
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tonic::Status;
+use tripod_gateway::NodeEvent;
 use tripod_proto::tripod::v1 as wire;
 use tripod_state::events::{Event, Position, What};
 use tripod_state::ids::{LogIndex, TaskId, TimeMs};
@@ -25,6 +26,13 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
+    /// Of what a node has seen, which is of no task.
+    pub(crate) fn wants_of_node(&self, event: &NodeEvent) -> bool {
+        event.until_ms >= self.since.0
+            && self.until.is_none_or(|until| event.at_ms <= until.0)
+            && (self.kinds.is_empty() || self.kinds.iter().any(|kind| *kind == event.kind))
+    }
+
     pub(crate) fn wants(&self, event: &Event) -> bool {
         event.until >= self.since
             && self.until.is_none_or(|until| event.at <= until)
@@ -37,12 +45,21 @@ impl Filter {
 
 /// A filter of the wire.
 pub(crate) fn filter(filter: Option<wire::EventFilter>) -> Result<Filter, Status> {
+    filter_of(filter, &What::KINDS)
+}
+
+/// The same for what a node has seen.
+pub(crate) fn node_filter(filter: Option<wire::EventFilter>) -> Result<Filter, Status> {
+    filter_of(filter, &NodeEvent::KINDS)
+}
+
+fn filter_of(filter: Option<wire::EventFilter>, all: &[&'static str]) -> Result<Filter, Status> {
     let wire::EventFilter { since_ms, until_ms, task_id, kinds } = filter.unwrap_or_default();
     if kinds.len() > KINDS_MAX {
         return Err(super::invalid("kinds", &format!("{} are more than {KINDS_MAX}", kinds.len())));
     }
     let known = |kind: String| {
-        let known = What::KINDS.into_iter().find(|known| *known == kind);
+        let known = all.iter().copied().find(|known| *known == kind);
         known
             .ok_or_else(|| super::invalid("kinds", &format!("`{}` is no kind of event", kind.escape_debug())))
     };

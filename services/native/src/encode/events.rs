@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use tripod_gateway::{NodeEvent, NodeEventsSeen};
 use tripod_proto::tripod::v1 as wire;
 use tripod_state::events::{Event, JOB_BYTES_MAX, Kept, Listed, Position, What};
+use tripod_state::ids::NodeId;
 
 /// Events of one answer: all of a ring, whose events have more than a hundred bytes each.
 pub(crate) const ANSWER_EVENTS_MAX: usize = 20_000;
@@ -26,6 +28,35 @@ pub(crate) fn answer(rings: Vec<Listed>) -> wire::EventsResponse {
         events: shown.collect(),
         rings: kept.iter().map(ring).collect(),
         left_out: u32::try_from(left_out).unwrap_or(u32::MAX),
+        ..wire::EventsResponse::default()
+    }
+}
+
+/// What a node has seen itself.
+pub(crate) fn of_node(
+    node: NodeId,
+    seen: NodeEventsSeen,
+    wants: impl Fn(&NodeEvent) -> bool,
+) -> wire::EventsResponse {
+    let ring = wire::EventRing {
+        since_ms: seen.since_ms,
+        milestones_since_ms: seen.own_since_ms,
+        made: seen.made,
+        merged: seen.merged,
+        dropped: seen.dropped,
+        began_ms: seen.began_ms,
+        ..wire::EventRing::default()
+    };
+    let event = |event: NodeEvent| {
+        let NodeEvent { number, at_ms, until_ms, kind, name, text, times } = event;
+        let times = u32::try_from(times).unwrap_or(u32::MAX);
+        wire::Event { number, at_ms, until_ms, kind, name, text, times, ..wire::Event::default() }
+    };
+    wire::EventsResponse {
+        events: seen.events.into_iter().filter(|event| wants(event)).map(event).collect(),
+        rings: vec![ring],
+        told: true,
+        of_node: node.0,
         ..wire::EventsResponse::default()
     }
 }

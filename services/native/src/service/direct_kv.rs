@@ -35,14 +35,20 @@ impl DirectService for DirectKv {
     fn call(&self, mut request: DirectRequest, context: CallContext) -> DirectAnswer {
         let service = Arc::clone(&self.service);
         match request.uri().path() {
-            PUT => DirectAnswer::Own(Box::pin(async move {
-                let own = |request| service.store(request);
-                unary::call(request, own, |request| generated(&service, context, request)).await
-            })),
-            GET => DirectAnswer::Own(Box::pin(async move {
-                let own = |request| service.find(request);
-                unary::call(request, own, |request| generated(&service, context, request)).await
-            })),
+            PUT => {
+                let reading = unary::reading(request);
+                DirectAnswer::Own(Box::pin(async move {
+                    let own = |request| service.store(request);
+                    unary::call(reading, own, |request| generated(&service, context, request)).await
+                }))
+            }
+            GET => {
+                let reading = unary::reading(request);
+                DirectAnswer::Own(Box::pin(async move {
+                    let own = |request| service.find(request);
+                    unary::call(reading, own, |request| generated(&service, context, request)).await
+                }))
+            }
             _ => {
                 context.put(request.extensions_mut());
                 DirectAnswer::Generated(kv_server(service).call(request))

@@ -9,7 +9,7 @@ use tripod_proto::tripod::v1::events_server::Events;
 use tripod_proto::tripod::v1::{AsOf, ClusterEventsRequest, EventsResponse, JobEventsRequest};
 use tripod_state::State;
 use tripod_state::events::{Event, Listed};
-use tripod_state::ids::{JobId, LogIndex};
+use tripod_state::ids::{JobId, LogIndex, NodeId};
 use tripod_state::level::Rule;
 
 use crate::decode::events::{self as decode, Filter};
@@ -19,6 +19,8 @@ use crate::{admitted, resolve, status};
 /// How long a look waits for somebody to lead before it is content with what this node remembers: longer than an election
 /// usually takes.
 const LEADER_PATIENCE: Duration = Duration::from_secs(1);
+/// How long a member may take to say what it has seen.
+const NODE_PATIENCE: Duration = Duration::from_secs(2);
 /// How often a call that follows looks whether something has happened: nothing in apply has to wake it.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
@@ -67,6 +69,19 @@ impl Service {
             from_memory,
             told,
             ..encode::answer(rings)
+        })
+    }
+
+    /// What a member has seen itself.
+    async fn of_node(&self, node: NodeId, filter: &Filter) -> Result<EventsResponse, Status> {
+        let seen = self.gateway.node_events(node, NODE_PATIENCE).await.map_err(|silence| {
+            let text = format!("node {} does not tell what it has seen: {silence}", node.0);
+            Status::failed_precondition(text)
+        })?;
+        let now_ms = self.gateway.now().0;
+        Ok(EventsResponse {
+            as_of: Some(AsOf { node_id: node.0, now_ms, ..AsOf::default() }),
+            ..encode::of_node(node, seen, |event| filter.wants_of_node(event))
         })
     }
 
@@ -120,7 +135,12 @@ impl Events for Service {
         &self,
         request: Request<ClusterEventsRequest>,
     ) -> Result<Response<EventsResponse>, Status> {
-        let filter = Filter { milestones_only: true, ..decode::filter(request.into_inner().filter)? };
+        let ClusterEventsRequest { filter, node_id } = request.into_inner();
+        if node_id != 0 {
+            let filter = decode::node_filter(filter)?;
+            return Ok(Response::new(self.of_node(NodeId(node_id), &filter).await?));
+        }
+        let filter = Filter { milestones_only: true, ..decode::filter(filter)? };
         let why = self.catch_up().await;
         let look = move |state: &State| {
             let wanted = |event: &Event| filter.wants(event);
@@ -135,8 +155,7 @@ impl Events for Service {
 #[cfg(test)]
 mod tests {
     use tonic::Code;
-    use tripod_proto::tripod::v1::{CreateJobRequest, EventPosition, JobSpec};
-    use tripod_state::ids::NodeId;
+    use tripod_proto::tripod::v1::{CreateJobRequest, EventFilter, EventPosition, JobSpec};
     use tripod_state::{Answer, Command, member};
 
     use super::*;
@@ -148,6 +167,28 @@ mod tests {
         let created = gateway.submit(Command::Job(create.expect("legal"))).await.expect("no outage");
         let Ok(Answer::Job(job)) = created else { panic!("it is made: {created:?}") };
         job.id
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_member_tells_what_it_has_seen_also_without_a_leader() {
+        let (gateway, backend) = Gateway::in_memory();
+        let service = Service::new(gateway);
+        let ask = async |node_id: u64, kinds: &[&str]| {
+            let kinds = kinds.iter().map(|kind| (*kind).to_owned()).collect();
+            let filter = Some(EventFilter { kinds, ..Default::default() });
+            let answer = service.of_cluster(Request::new(ClusterEventsRequest { filter, node_id })).await;
+            answer.map(Response::into_inner).map_err(|status| status.code())
+        };
+        sleep(Duration::from_secs(1)).await;
+        backend.depose();
+        sleep(Duration::from_secs(1)).await;
+        let told = ask(1, &[]).await.expect("it is a member");
+        let kinds: Vec<&str> = told.events.iter().map(|event| event.kind.as_str()).collect();
+        assert_eq!((kinds, told.of_node, told.told), (vec!["leader-known", "leader-gone"], 1, true));
+        let gone = ask(1, &["leader-gone"]).await.expect("a kind of nodes").events;
+        assert_eq!((gone.len(), gone[0].name.as_str()), (1, "node 1"));
+        assert_eq!(ask(1, &["given-up"]).await, Err(Code::InvalidArgument), "a kind of jobs");
+        assert_eq!(ask(9, &[]).await, Err(Code::FailedPrecondition));
     }
 
     #[tokio::test(start_paused = true)]

@@ -7,7 +7,7 @@ use tokio::time::timeout;
 use tonic::{Request, Response, Status};
 use tripod_audit::{Auditor, Record};
 use tripod_gate::Admitted;
-use tripod_gateway::{Consistency, Gateway};
+use tripod_gateway::{Consistency, Gateway, HeldState};
 use tripod_port::{CallContext, Short};
 use tripod_proto::tripod::v1::jobs_server::Jobs;
 use tripod_proto::tripod::v1::{
@@ -16,6 +16,7 @@ use tripod_proto::tripod::v1::{
     NoteJobResponse,
 };
 use tripod_state::ids::{Incarnation, JobId, TaskId};
+use tripod_state::task::Origin;
 use tripod_state::{Answer, Command, Fault, State, job, task};
 
 use crate::audited::{audited, call};
@@ -187,11 +188,25 @@ impl Jobs for Service {
         request: Request<NoteHostRequest>,
     ) -> Result<Response<NoteHostResponse>, Status> {
         admitted::about_job(request.extensions(), &request.get_ref().name)?;
-        let NoteHostRequest { name, task_id, incarnation, host } = request.into_inner();
+        let NoteHostRequest { name, task_id, incarnation, host, pid, launcher, process } =
+            request.into_inner();
         let found = self.read(|state| resolve::in_state(state, &name)).await?;
         let job = found.map_err(|fault| status::of_fault(&fault))?;
         let (scope, task, incarnation) = (resolve::scope(job), TaskId(task_id), Incarnation(incarnation));
-        let note = task::Command::NoteHost { scope, task, incarnation, host };
+        if let Some(process) = process {
+            let tasks = self.read_as(Consistency::Local, |state| state.tasks_of(job)).await?;
+            if u32::try_from(task_id).is_ok_and(|task| task < tasks) {
+                let held = HeldState::of_letter(&process.state).map(|state| (state, process.waits_in));
+                self.gateway.note_held((job, task, incarnation), held);
+            }
+            return Ok(Response::new(NoteHostResponse {}));
+        }
+        let note = if pid == 0 && launcher.is_empty() {
+            task::Command::NoteHost { scope, task, incarnation, host }
+        } else {
+            let origin = Box::new(Origin::started(host, pid, launcher));
+            task::Command::NoteOrigin { scope, task, incarnation, origin }
+        };
         status::answer(self.gateway.submit(Command::Task(note)).await)?;
         Ok(Response::new(NoteHostResponse {}))
     }
@@ -213,7 +228,8 @@ fn in_full(state: &State, name: &str, as_of: Option<AsOf>) -> Result<Job, Fault>
     for (shown, task) in job.tasks.iter_mut().zip(&tasks.tasks) {
         shown.silence_limit_ms = silence_limit_ms(task);
         let process = state.process(id, task.task, task.incarnation).unwrap_or_default();
-        shown.host = process.host.to_owned();
+        shown.host = state.host(id, task.task, task.incarnation).to_owned();
+        shown.origin = state.origin(id, task.task, task.incarnation).map(encode::origin);
         if process.ended && shown.reason == status::SILENT {
             shown.reason = status::ENDED.to_owned();
             shown.error =

@@ -77,13 +77,7 @@ impl<'a> Batches<'a> {
         let mut request = Request::new(ReceiverStream::new(waiting));
         // A process that has a token of its own calls as its bearer, and every other one as the store.
         tripod_dial::show(&mut request);
-        let others = |key: &str| key != AUTHORIZATION || tripod_dial::protection().is_some();
-        for (key, value) in self.asked.metadata.iter().filter(|(key, _)| others(key)) {
-            let bad = || Status::invalid_argument(format!("`{key}`: `{value}` is no metadata"));
-            let key: MetadataKey<Ascii> = key.parse().map_err(|_| bad())?;
-            let value: MetadataValue<Ascii> = value.parse().map_err(|_| bad())?;
-            _ = request.metadata_mut().insert(key, value);
-        }
+        say(request.metadata_mut(), &self.asked.metadata, tripod_dial::protection().is_some())?;
         let channel = self.nodes.channel(&self.asked.endpoint).await?;
         let mut client =
             tonic::client::Grpc::new(channel).max_decoding_message_size(ANSWER_ENCODED_BYTES_MAX);
@@ -94,6 +88,27 @@ impl<'a> Batches<'a> {
     }
 }
 
+/// Has a call say what its process does. A token is shown only where the node was verified, and nothing tells its text.
+fn say(
+    metadata: &mut MetadataMap,
+    asked: &HashMap<String, String>,
+    is_protected: bool,
+) -> Result<(), Status> {
+    for (key, value) in asked {
+        let bad = || Status::invalid_argument(format!("`{key}`, or its value, is no metadata"));
+        let key: MetadataKey<Ascii> = key.parse().map_err(|_| bad())?;
+        let mut value: MetadataValue<Ascii> = value.parse().map_err(|_| bad())?;
+        if key.as_str() == AUTHORIZATION {
+            if !is_protected {
+                continue;
+            }
+            value.set_sensitive(true);
+        }
+        _ = metadata.insert(key, value);
+    }
+    Ok(())
+}
+
 /// Metadata that is text.
 fn texts(metadata: &MetadataMap) -> HashMap<String, String> {
     let text = |pair| match pair {
@@ -101,4 +116,25 @@ fn texts(metadata: &MetadataMap) -> HashMap<String, String> {
         KeyAndValueRef::Binary(..) => None,
     };
     metadata.iter().filter_map(text).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s30_a_process_token_is_shown_over_tls_only_and_its_text_is_told_to_nobody() {
+        for key in ["authorization", "Authorization"] {
+            let asked = |value: &str| HashMap::from([(key.to_owned(), value.to_owned())]);
+            let mut metadata = MetadataMap::new();
+            say(&mut metadata, &asked("Bearer trp_x"), false).expect("legal");
+            assert!(metadata.is_empty(), "{key}");
+            say(&mut metadata, &asked("Bearer trp_x"), true).expect("legal");
+            let shown = metadata.get(AUTHORIZATION).expect("it is shown");
+            assert!(shown.is_sensitive());
+            assert_eq!(shown.to_str().expect("text"), "Bearer trp_x");
+            let refused = say(&mut metadata, &asked("Bearer trp_x\n"), true).expect_err("no metadata");
+            assert!(!refused.message().contains("trp_"), "{refused}");
+        }
+    }
 }

@@ -9,6 +9,7 @@ use tonic::transport::Channel;
 use tonic::{Code, Request, Response, Status};
 use tripod_backoff::Backoff;
 use tripod_client::Nodes;
+use tripod_dial::Shown;
 use tripod_proto::metadata::{JOB, RAY_REASON};
 
 use crate::config::Config;
@@ -82,6 +83,7 @@ impl Endpoints {
             if let Some(job) = &self.job {
                 request.metadata_mut().insert(JOB, job.clone());
             }
+            let shown = Shown::now();
             tripod_dial::show(&mut request);
             let sent = async {
                 let channel = self.nodes.channel(place).await;
@@ -92,7 +94,7 @@ impl Endpoints {
                     self.nodes.answered(place, &response);
                     return Ok(response.into_inner());
                 }
-                Ok(Err(status)) if is_answer(&status) => {
+                Ok(Err(status)) if is_answer(&status, &shown) => {
                     return Err(Refused { endpoint: endpoint.to_owned(), status });
                 }
                 Ok(Err(status)) => {
@@ -110,9 +112,10 @@ impl Endpoints {
 }
 
 /// Whether a status is the scheduler's word. The others are trouble on the way or in a node, and another attempt may
-/// be answered.
-fn is_answer(status: &Status) -> bool {
-    matches!(
+/// be answered; so is a token that has run out, in whose place there is another one.
+fn is_answer(status: &Status, shown: &Shown) -> bool {
+    let is_outdated = status.code() == Code::Unauthenticated && shown.is_replaced();
+    let is_word = matches!(
         status.code(),
         Code::InvalidArgument
             | Code::NotFound
@@ -122,5 +125,24 @@ fn is_answer(status: &Status) -> bool {
             | Code::OutOfRange
             | Code::Unimplemented
             | Code::Unauthenticated
-    )
+    );
+    is_word && !is_outdated
+}
+
+#[cfg(test)]
+mod tests {
+    use tonic::codegen::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn s26_a_refusal_by_a_token_that_was_replaced_is_no_answer() {
+        let refused = Status::unauthenticated("T1532 token-refused: x");
+        let before = Shown::from(HeaderValue::from_static("Bearer trp_store_x"));
+        assert!(is_answer(&refused, &Shown::now()), "there is no other one");
+        assert!(!is_answer(&refused, &before));
+        assert!(
+            is_answer(&Status::not_found("x"), &before) && !is_answer(&Status::unavailable("x"), &before)
+        );
+    }
 }

@@ -24,6 +24,8 @@ const MANY: usize = 16;
 const GATHER: Duration = Duration::from_millis(2);
 /// The scheduler's word for an id that it has given up.
 const EXPIRED: &str = "expired";
+/// Until a node is told again that did not believe who told it: a token that has run out is replaced by whoever looks after the store.
+const UNPROVED_PAUSE: Duration = Duration::from_secs(1);
 
 /// Reports until the scheduler has given the store up. A report is sent until it is answered.
 pub(crate) async fn report(
@@ -70,6 +72,12 @@ pub(crate) async fn report(
                 Verdict::End => return End::Expired,
                 // Not executed under this session, or executed and forgotten: a report may come twice.
                 Verdict::NewSession => session = Session::draw(),
+                Verdict::Unproved => {
+                    let status = &refused.status;
+                    tracing::warn!(endpoint = refused.endpoint, %status, "reports of objects are refused, and wait");
+                    session = Session::draw();
+                    tokio::time::sleep(UNPROVED_PAUSE).await;
+                }
                 Verdict::NoBatches if batches && count > 1 => {
                     session.answered();
                     batches = false;
@@ -140,10 +148,13 @@ impl Reporter<'_> {
 }
 
 /// What a refusal of a whole call means.
+#[derive(Debug)]
 enum Verdict {
     End,
     NewSession,
     NoBatches,
+    /// The node does not believe who calls, and has asked no scheduler.
+    Unproved,
     /// The scheduler does not want the object.
     Refused,
 }
@@ -152,6 +163,7 @@ fn judge(refused: &Refused) -> Verdict {
     let text = refused.status.message();
     match refused.status.code() {
         Code::Unimplemented => Verdict::NoBatches,
+        Code::Unauthenticated => Verdict::Unproved,
         Code::FailedPrecondition if refused.reason() == EXPIRED && !text.contains("session") => Verdict::End,
         Code::FailedPrecondition if refused.reason().contains("session") || text.contains("session") => {
             Verdict::NewSession
@@ -192,5 +204,20 @@ fn refused_one(shelf: &Arc<Shelf>, report: &Report, text: &str) {
         Report::FetchFailed { object, .. } => {
             tracing::debug!(%object, text, "the scheduler does not want to know that an object does not come");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tonic::Status;
+
+    use super::*;
+
+    #[test]
+    fn s26_no_object_is_dropped_as_the_stores_token_has_run_out() {
+        let judged = |status| judge(&Refused { endpoint: "a:1".to_owned(), status });
+        assert!(matches!(judged(Status::unauthenticated("T1532 token-refused: x")), Verdict::Unproved));
+        assert!(matches!(judged(Status::not_found("nobody wants it")), Verdict::Refused));
+        assert!(matches!(judged(Status::unimplemented("no batches")), Verdict::NoBatches));
     }
 }

@@ -1,7 +1,7 @@
 //! What a node holds for one connection.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use parking_lot::Mutex;
@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 use super::budget::Budget;
 use super::charge::{Charge, Kind};
 use super::direction_account::DirectionAccount;
+use super::identity_share::IdentityShare;
 use super::limits::{
     BEAT_BYTES_FREE, CONNECTION_BYTES_FREE, CONNECTION_WINDOW_BYTES, MemoryLimits, REFUSALS_UNREAD_MAX,
 };
@@ -28,6 +29,17 @@ pub enum Direction {
 #[derive(Debug, Clone)]
 pub struct Account {
     shared: Arc<Shared>,
+    /// With what else counts what is held by this: it comes back from where it was held, whatever became known since.
+    owner: Owner,
+}
+
+/// For whom something is held, beside its connection and its node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    /// Its client had not proved who it is when it was held.
+    Nobody,
+    /// The identity of the connection.
+    Identity,
 }
 
 /// Every call changes these numbers several times, from more than one thread. Each change is one step without a lock: a number
@@ -36,6 +48,8 @@ pub struct Account {
 #[derive(Debug)]
 struct Shared {
     budget: Budget,
+    /// That of its client, once it has proved who it is.
+    identity: OnceLock<Arc<IdentityShare>>,
     requests: DirectionAccount,
     /// Their bytes are those of both periods together.
     answers: DirectionAccount,
@@ -49,10 +63,13 @@ struct Shared {
     beats: AtomicU64,
     /// Of the requests' bytes, those of calls that have ended and whose answers may not have been written.
     ended: AtomicU64,
+    /// Of those, the bytes that are held for the identity, too. They are raised before `ended` is, and taken after it: so none
+    /// of them stay here when that is nothing.
+    ended_of_identity: AtomicU64,
     /// Calls that were refused since all was written the last time.
     refusals: AtomicU64,
-    /// What lies unread is counted, because requests wait.
-    is_window_held: Mutex<bool>,
+    /// For whom what lies unread is counted, because requests wait.
+    window: Mutex<Option<Owner>>,
     /// Of answers that are large before they are sent, one is made at a time.
     making: Arc<Semaphore>,
 }
@@ -69,6 +86,7 @@ impl Account {
         Self {
             shared: Arc::new(Shared {
                 budget,
+                identity: OnceLock::new(),
                 requests: DirectionAccount::new(true),
                 // Answers go as they are read, and never wait for each other.
                 answers: DirectionAccount::new(false),
@@ -77,10 +95,12 @@ impl Account {
                 period: AtomicUsize::new(0),
                 beats: AtomicU64::new(0),
                 ended: AtomicU64::new(0),
+                ended_of_identity: AtomicU64::new(0),
                 refusals: AtomicU64::new(0),
-                is_window_held: Mutex::new(false),
+                window: Mutex::new(None),
                 making: Arc::new(Semaphore::new(1)),
             }),
+            owner: Owner::Nobody,
         }
     }
 
@@ -88,6 +108,14 @@ impl Account {
     #[must_use]
     pub fn budget(&self) -> &Budget {
         &self.shared.budget
+    }
+
+    /// The same for what is held since its client has proved this name: it counts with what is held for all connections of
+    /// that name. The first name of a connection is that of all of it.
+    pub(crate) fn named(&self, name: &str) -> Self {
+        let Shared { budget, identity, .. } = &*self.shared;
+        let _ = identity.get_or_init(|| budget.identity(name));
+        Self { shared: Arc::clone(&self.shared), owner: Owner::Identity }
     }
 
     /// Holds bytes of a call.
@@ -113,7 +141,7 @@ impl Account {
     pub(super) fn grow_beat(&self, bytes: u64) -> bool {
         let is_free = raise(&self.shared.beats, bytes) <= BEAT_BYTES_FREE;
         if is_free {
-            self.shared.budget.hold_anyway(bytes);
+            self.shared.hold_anyway(self.owner, bytes);
         } else {
             lower(&self.shared.beats, bytes);
         }
@@ -195,7 +223,10 @@ impl Account {
         if written > 0 {
             lower(refusals, written);
         }
-        self.release(Kind::Request, bytes);
+        let of_identity = self.shared.ended_of_identity.swap(0, Ordering::SeqCst);
+        self.shared.release_to(Owner::Identity, of_identity);
+        self.shared.budget.release(bytes);
+        self.take_off(Kind::Request, bytes);
         true
     }
 
@@ -203,6 +234,9 @@ impl Account {
     pub(super) fn end(&self, kind: Kind, bytes: u64) {
         match kind {
             Kind::Request => {
+                if self.owner == Owner::Identity {
+                    raise(&self.shared.ended_of_identity, bytes);
+                }
                 raise(&self.shared.ended, bytes);
             }
             Kind::Beat | Kind::Answer(_) => self.release(kind, bytes),
@@ -219,12 +253,15 @@ impl Account {
             Direction::Answers => Direction::Requests,
         };
         if would.saturating_add(self.held_of(other)) <= CONNECTION_BYTES_FREE {
-            budget.hold_anyway(bytes);
+            self.shared.hold_anyway(self.owner, bytes);
             return Ok(());
         }
         let limit = budget.limits().one_connection;
-        let held =
-            if is_bound && would > limit { Err(Short::Connection { limit }) } else { budget.hold(bytes) };
+        let held = if is_bound && would > limit {
+            Err(Short::Connection { limit })
+        } else {
+            self.shared.hold(self.owner, bytes)
+        };
         if let Err(short) = held {
             self.take_off(kind, bytes);
             budget.refuse(short);
@@ -234,12 +271,12 @@ impl Account {
 
     fn hold_anyway(&self, kind: Kind, bytes: u64) -> Charge {
         self.add(kind, bytes);
-        self.shared.budget.hold_anyway(bytes);
+        self.shared.hold_anyway(self.owner, bytes);
         Charge::new(self.clone(), kind, bytes)
     }
 
     pub(super) fn release(&self, kind: Kind, bytes: u64) {
-        self.shared.budget.release(bytes);
+        self.shared.release(self.owner, bytes);
         self.take_off(kind, bytes);
     }
 
@@ -286,24 +323,25 @@ impl Account {
 
     /// Counts what lies unread while a request waits.
     fn hold_window(&self) -> Poll<Result<(), Short>> {
-        let mut is_held = self.shared.is_window_held.lock();
-        if !*is_held {
-            if let Err(short) = self.shared.budget.hold(CONNECTION_WINDOW_BYTES.into()) {
-                drop(is_held);
+        let mut window = self.shared.window.lock();
+        if window.is_none() {
+            if let Err(short) = self.shared.hold(self.owner, CONNECTION_WINDOW_BYTES.into()) {
+                drop(window);
                 self.shared.budget.refuse(short);
                 return Poll::Ready(Err(short));
             }
-            *is_held = true;
+            *window = Some(self.owner);
         }
         Poll::Pending
     }
 
     /// What lies unread is not counted when no request waits.
     fn settle_window(&self) {
-        let mut is_held = self.shared.is_window_held.lock();
-        if *is_held && !self.shared.requests.is_waited_for() {
-            *is_held = false;
-            self.shared.budget.release(CONNECTION_WINDOW_BYTES.into());
+        let mut window = self.shared.window.lock();
+        if !self.shared.requests.is_waited_for()
+            && let Some(owner) = window.take()
+        {
+            self.shared.release(owner, CONNECTION_WINDOW_BYTES.into());
         }
     }
 }
@@ -360,10 +398,48 @@ impl Account {
     }
 }
 
+/// What is held for a connection is held for its identity and by its node, too.
+impl Shared {
+    fn identity(&self, owner: Owner) -> Option<&IdentityShare> {
+        match owner {
+            Owner::Nobody => None,
+            Owner::Identity => self.identity.get().map(|identity| &**identity),
+        }
+    }
+
+    fn hold(&self, owner: Owner, bytes: u64) -> Result<(), Short> {
+        let Some(identity) = self.identity(owner) else { return self.budget.hold(bytes) };
+        identity.hold(bytes)?;
+        self.budget.hold(bytes).inspect_err(|_| identity.release(bytes))
+    }
+
+    fn hold_anyway(&self, owner: Owner, bytes: u64) {
+        if let Some(identity) = self.identity(owner) {
+            identity.hold_anyway(bytes);
+        }
+        self.budget.hold_anyway(bytes);
+    }
+
+    fn release(&self, owner: Owner, bytes: u64) {
+        self.release_to(owner, bytes);
+        self.budget.release(bytes);
+    }
+
+    /// Gives bytes back to their owner alone.
+    fn release_to(&self, owner: Owner, bytes: u64) {
+        if let Some(identity) = self.identity(owner) {
+            identity.release(bytes);
+        }
+    }
+}
+
 impl Drop for Shared {
     fn drop(&mut self) {
         // Calls that ended after the last word was written.
-        self.budget.release(*self.ended.get_mut());
+        let of_identity = *self.ended_of_identity.get_mut();
+        self.release_to(Owner::Identity, of_identity);
+        let ended = *self.ended.get_mut();
+        self.budget.release(ended);
     }
 }
 

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use tripod_proto::code::Code;
 
 use super::account::Account;
+use super::identity_share::{IdentityShare, IdentityShares};
 use super::limits::{MemoryLimits, SHORT_SHARE};
 use super::short::Short;
 
@@ -25,6 +26,7 @@ struct Shared {
     limits: MemoryLimits,
     held: AtomicU64,
     refused: AtomicU64,
+    identities: IdentityShares,
     /// When it was last said that there is no room.
     told: Mutex<Option<Instant>>,
 }
@@ -33,13 +35,19 @@ impl Budget {
     #[must_use]
     pub fn new(limits: MemoryLimits) -> Self {
         let (held, refused) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { shared: Arc::new(Shared { limits, held, refused, told: Mutex::default() }) }
+        let identities = IdentityShares::default();
+        Self { shared: Arc::new(Shared { limits, held, refused, identities, told: Mutex::default() }) }
     }
 
     /// An account for a new connection.
     #[must_use]
     pub fn account(&self) -> Account {
         Account::of(self.clone())
+    }
+
+    /// What is held for those who have proved this name.
+    pub(super) fn identity(&self, name: &str) -> Arc<IdentityShare> {
+        self.shared.identities.of(name, self.shared.limits)
     }
 
     #[must_use]

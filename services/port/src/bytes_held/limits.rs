@@ -24,6 +24,9 @@ const AGENT_BYTES_MAX: u64 = 512 << 20;
 /// Of the memory for clients, one connection has one part of so many, unless a flag says otherwise: with 2 GiB for
 /// clients, 70,000 calls may wait on one connection.
 const CONNECTION_SHARE: u64 = 2;
+/// Of the memory for clients, how many parts of a hundred one identity has, by all of its connections together. What is left
+/// is for everybody else, however many connections it opens.
+const IDENTITY_PERCENT: u64 = 75;
 /// Of the limit, one part of so many is held when memory is short.
 pub(super) const SHORT_SHARE: u64 = 2;
 
@@ -47,6 +50,14 @@ impl MemoryLimits {
     #[must_use]
     pub fn of(all: u64) -> Self {
         Self { all, one_connection: all / CONNECTION_SHARE }
+    }
+
+    /// For one identity, by all of its connections and in both directions together: never less than one connection has in
+    /// one direction. What every connection has in any case is beyond it.
+    #[must_use]
+    pub fn one_identity(self) -> u64 {
+        let percent = self.all / 100 * IDENTITY_PERCENT + self.all % 100 * IDENTITY_PERCENT / 100;
+        percent.max(self.one_connection)
     }
 
     /// What clients have of a machine, or a part of one, with so much memory.

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `limits` | how much there may be |
 //! | `budget` | what the node holds |
+//! | `identity_share` | what it holds for one identity, by all of its connections |
 //! | `account` | what it holds for one connection |
 //! | `direction_account` | who waits for room in one direction of a connection |
 //! | `turn` | one who waits |
@@ -21,6 +22,7 @@ mod budget;
 mod call;
 mod charge;
 mod direction_account;
+mod identity_share;
 mod limits;
 mod reserved;
 mod short;

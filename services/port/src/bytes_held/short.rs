@@ -9,6 +9,8 @@ use tripod_proto::code::Code;
 pub enum Short {
     /// The node holds as much as it may.
     Node { limit: u64 },
+    /// The node holds as much for this identity as it may, by all of its connections together.
+    Identity { limit: u64 },
     /// The node holds as much for this connection as it may, and more cannot wait.
     Connection { limit: u64 },
     /// The request's bytes stopped coming, and memory is short.
@@ -21,6 +23,7 @@ impl Short {
     pub fn code(self) -> Code {
         match self {
             Self::Node { .. } => Code::ClientMemoryFull,
+            Self::Identity { .. } => Code::IdentityMemoryFull,
             Self::Connection { .. } => Code::ConnectionMemoryFull,
             Self::Stalled { .. } => Code::LeftUnfinished,
         }
@@ -35,6 +38,12 @@ impl fmt::Display for Short {
                 f,
                 "{code}: this process holds {} MiB for its clients, all that it may (--client-memory-mib); try again \
                  later, or elsewhere",
+                limit >> 20
+            ),
+            Self::Identity { limit } => write!(
+                f,
+                "{code}: this process holds {} MiB for all connections of this certificate's name, or of this token, all that \
+                 one may (three quarters of --client-memory-mib); wait for answers before you ask for more",
                 limit >> 20
             ),
             Self::Connection { limit } => write!(

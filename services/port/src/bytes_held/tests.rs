@@ -195,3 +195,136 @@ fn what_many_threads_hold_is_within_the_limit_and_who_waits_is_always_woken() {
     });
     assert_eq!((account.held(), budget.held(), account.next_period()), (0, 0, 0));
 }
+
+fn account_of(budget: &Budget, name: &str) -> Account {
+    budget.account().named(name)
+}
+
+#[test]
+fn connections_of_one_identity_share_what_it_may_and_others_have_the_rest() {
+    let budget = budget(100 * MIB, 50 * MIB);
+    let limit = budget.limits().one_identity();
+    assert_eq!(limit, 75 * MIB);
+    let ours: Vec<_> = (0..3).map(|_| account_of(&budget, "ours")).collect();
+    let mut held = vec![ours[0].call(40 * MIB).unwrap(), ours[1].call(35 * MIB).unwrap()];
+    // Each of them alone could hold more, and so could the node.
+    for account in &ours {
+        assert_eq!(account.call(MIB).unwrap_err(), Short::Identity { limit }, "a call");
+        assert_eq!(account.answer(MIB).unwrap_err(), Short::Identity { limit }, "an answer");
+    }
+    assert_eq!(held[1].set(36 * MIB), Err(Short::Identity { limit }), "the rest of a message");
+    assert_eq!(budget.held(), 75 * MIB, "what was refused is not held");
+
+    let theirs = account_of(&budget, "theirs");
+    let of_theirs = theirs.call(20 * MIB).expect("another identity");
+    let unnamed = budget.account();
+    drop(unnamed.call(5 * MIB).expect("nobody that is known"));
+    // What a client needs for one task passes all the same, and heartbeats do.
+    let calls: Vec<_> =
+        (0..CONNECTION_BYTES_FREE / CALL_BYTES).map(|_| ours[2].call(CALL_BYTES).unwrap()).collect();
+    let beat = ours[2].beat(CALL_BYTES).unwrap();
+
+    drop(calls);
+    drop(beat);
+    drop(held.pop());
+    let again = ours[2].call(35 * MIB).expect("what one connection gives back another one has");
+    drop((again, of_theirs, held));
+    assert_eq!(budget.held(), 0);
+    assert!(account_of(&budget, "ours").call(50 * MIB).is_ok(), "nothing of it is left");
+}
+
+#[test]
+fn an_identity_never_has_less_than_one_connection() {
+    let budget = budget(100 * MIB, 90 * MIB);
+    assert_eq!(budget.limits().one_identity(), 90 * MIB);
+    assert!(account_of(&budget, "ours").call(90 * MIB).is_ok());
+    assert_eq!(MemoryLimits::none().one_identity(), u64::MAX);
+}
+
+#[test]
+fn a_node_without_room_gives_the_identity_back_what_it_refused() {
+    let budget = budget(100 * MIB, 50 * MIB);
+    let theirs: Vec<_> = (0..2).map(|_| budget.account()).collect();
+    let of_theirs = [theirs[0].call(50 * MIB).unwrap(), theirs[1].call(40 * MIB).unwrap()];
+    let ours = account_of(&budget, "ours");
+    for _ in 0..10 {
+        assert_eq!(ours.call(20 * MIB).unwrap_err(), Short::Node { limit: 100 * MIB });
+    }
+    drop(of_theirs);
+    assert!(ours.call(50 * MIB).is_ok(), "ten refusals would be 200 MiB");
+}
+
+#[tokio::test]
+async fn what_lies_unread_while_a_request_waits_is_the_identitys_too() {
+    let window = u64::from(CONNECTION_WINDOW_BYTES);
+    let budget = budget(100 * MIB, 50 * MIB);
+    let (one, other) = (account_of(&budget, "ours"), account_of(&budget, "ours"));
+    let _full = one.call(50 * MIB).unwrap();
+    let mut turns = [one.turn(Direction::Requests), one.turn(Direction::Requests)];
+    assert_eq!(turns[0].come().now_or_never(), Some(Ok(())), "one always goes on");
+    assert!(turns[1].come().now_or_never().is_none());
+    assert_eq!(budget.held(), 50 * MIB + window);
+    let limit = budget.limits().one_identity();
+    assert_eq!(other.call(10 * MIB).unwrap_err(), Short::Identity { limit });
+    drop(turns);
+    assert_eq!(budget.held(), 50 * MIB);
+    assert!(other.call(10 * MIB).is_ok());
+}
+
+#[tokio::test]
+async fn what_was_held_before_its_client_proved_a_name_comes_back_from_where_it_was_held() {
+    let window = u64::from(CONNECTION_WINDOW_BYTES);
+    let budget = budget(100 * MIB, 50 * MIB);
+    let unnamed = budget.account();
+    let before = unnamed.call(30 * MIB).unwrap();
+    let ended_before = CallBytes::of(unnamed.call(10 * MIB).unwrap());
+    let _full = unnamed.call(10 * MIB).unwrap();
+    let mut turns = [unnamed.turn(Direction::Requests), unnamed.turn(Direction::Requests)];
+    assert_eq!(turns[0].come().now_or_never(), Some(Ok(())), "one always goes on");
+    assert!(turns[1].come().now_or_never().is_none(), "what lies unread is held for nobody known");
+    assert_eq!(budget.held(), 50 * MIB + window);
+
+    let named = unnamed.named("ours");
+    let other = account_of(&budget, "ours");
+    drop((turns, before));
+    ended_before.end();
+    let ended_since = CallBytes::of(named.call(5 * MIB).unwrap());
+    ended_since.end();
+    // Only what was held since counts for the identity, and until the answer is written.
+    let limit = budget.limits().one_identity();
+    assert_eq!(limit, 75 * MIB);
+    let rest = other.call(50 * MIB).expect("within its connection's limit");
+    let third = account_of(&budget, "ours");
+    assert_eq!(third.call(21 * MIB).unwrap_err(), Short::Identity { limit });
+    drop(third.call(20 * MIB).expect("all but what has ended and is not written"));
+    assert!(named.written(true));
+    drop(third.call(25 * MIB).expect("it is written"));
+    drop((rest, ended_before, ended_since));
+    assert_eq!(budget.held(), 10 * MIB, "the one that fills it");
+}
+
+#[test]
+fn what_ended_goes_with_its_connection_for_whomever_it_was_held() {
+    let budget = budget(100 * MIB, 50 * MIB);
+    let unnamed = budget.account();
+    let [one, other] = [account_of(&budget, "ours"), account_of(&budget, "ours")];
+    CallBytes::of(unnamed.call(10 * MIB).unwrap()).end();
+    let named = unnamed.named("ours");
+    CallBytes::of(named.call(20 * MIB).unwrap()).end();
+    drop((unnamed, named));
+    assert_eq!(budget.held(), 0);
+    let held = [one.call(50 * MIB), other.call(25 * MIB)];
+    assert!(held.iter().all(Result::is_ok), "nothing is held for the identity: {held:?}");
+}
+
+#[test]
+fn a_connection_has_one_name() {
+    let budget = budget(100 * MIB, 50 * MIB);
+    let account = account_of(&budget, "first");
+    let held = account.named("second").call(50 * MIB).unwrap();
+    let limit = budget.limits().one_identity();
+    assert_eq!(account_of(&budget, "first").call(26 * MIB).unwrap_err(), Short::Identity { limit });
+    assert!(account_of(&budget, "second").call(50 * MIB).is_ok());
+    drop(held);
+    assert_eq!(budget.held(), 0);
+}

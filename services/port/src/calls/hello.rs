@@ -34,9 +34,9 @@ impl Hello {
     }
 
     /// The same for a stream whose head has said so who calls.
-    pub(super) fn bearing(mut self, bearer: Option<&HeaderValue>) -> Self {
-        if let Some(bearer) = bearer {
-            self.headers.insert(header::AUTHORIZATION, bearer.clone());
+    pub(super) fn bearing(mut self, bearer: &[HeaderValue]) -> Self {
+        for said in bearer {
+            self.headers.append(header::AUTHORIZATION, said.clone());
         }
         self
     }
@@ -54,9 +54,11 @@ mod tests {
             let metadata = vec![said.clone()];
             Hello::of(wire::Hello { metadata, ..Default::default() }).unwrap()
         };
-        assert!(!hello().bearing(None).headers.contains_key(header::AUTHORIZATION));
-        let bearer = HeaderValue::from_static("Bearer of-the-stream");
-        assert_eq!(hello().bearing(Some(&bearer)).headers[header::AUTHORIZATION], bearer);
+        assert!(!hello().bearing(&[]).headers.contains_key(header::AUTHORIZATION));
+        // A stream is admitted by the one that is a token, wherever that stands.
+        let said = ["Basic YTpi", "Bearer of-the-stream"].map(HeaderValue::from_static);
+        let headers = hello().bearing(&said).headers;
+        assert!(headers.get_all(header::AUTHORIZATION).iter().eq(&said));
     }
 
     #[test]

@@ -90,7 +90,7 @@ pub(crate) fn open(
         return refused::streams().into_http();
     };
     let base = request.uri().clone();
-    let bearer = request.headers().get(header::AUTHORIZATION).cloned();
+    let bearer = request.headers().get_all(header::AUTHORIZATION).iter().cloned().collect();
     let frames = Received::of_frames(request, bytes).into_body();
     let frames = Streaming::new_request(RawCodec, frames, None, Some(FRAME_BYTES_MAX));
     let outbox = Arc::new(Outbox::new());

@@ -39,8 +39,8 @@ pub(super) struct Serving {
     /// Gone when the client has ended its side, or is not heard any more.
     frames: Option<Streaming<Bytes>>,
     hello: Option<Hello>,
-    /// By what its head has said who calls.
-    bearer: Option<HeaderValue>,
+    /// By what its head has said who calls: all of it, as it was admitted by one of them.
+    bearer: Vec<HeaderValue>,
     /// Until when the hello must come.
     hello_by: Pin<Box<Sleep>>,
     paths: Paths,
@@ -72,7 +72,7 @@ impl Serving {
             calls,
             frames: Some(frames),
             hello: None,
-            bearer: None,
+            bearer: Vec::new(),
             hello_by: Box::pin(tokio::time::sleep(HELLO_TIME)),
             paths: Paths::new(base),
             paths_held: None,
@@ -86,7 +86,7 @@ impl Serving {
     }
 
     /// The same for a stream whose own head said so who calls: each of its ops is that one's.
-    pub(super) fn bearing(mut self, bearer: Option<HeaderValue>) -> Self {
+    pub(super) fn bearing(mut self, bearer: Vec<HeaderValue>) -> Self {
         self.bearer = bearer;
         self
     }
@@ -149,7 +149,7 @@ impl Serving {
         }
         match (&self.hello, hello) {
             (None, Some(hello)) => {
-                self.hello = Some(Hello::of(hello)?.bearing(self.bearer.as_ref()));
+                self.hello = Some(Hello::of(hello)?.bearing(&self.bearer));
             }
             (None, None) => return Err(refused::misused("the first frame has no hello; send it there")),
             (Some(_), Some(_)) => return Err(refused::misused("a second hello came; open another stream")),

@@ -24,6 +24,8 @@ pub struct ConnectionCalls {
 struct Shared {
     connection: CallerConnection,
     account: Account,
+    /// The same since it is known who calls by it.
+    named: OnceLock<Account>,
     /// Set where connections are protected.
     presented: OnceLock<Presented>,
     /// Set where the system says whose process has connected.
@@ -62,9 +64,25 @@ impl ConnectionCalls {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Where its bytes are counted.
+    /// Where its bytes are counted: with those of all connections whose clients have proved the same. That of a certificate
+    /// is known when the handshake is over, and so before the first call.
     pub(crate) fn account(&self) -> &Account {
-        &self.shared.account
+        let Shared { account, named, .. } = &*self.shared;
+        match (named.get(), self.proved()) {
+            (Some(named), _) => named,
+            (None, Some(proved)) => named.get_or_init(|| account.named(&proved.identity().to_string())),
+            (None, None) => account,
+        }
+    }
+
+    /// Whoever makes a call by it has proved this by a word of its own, such as a token. What is held for the connection from
+    /// then on counts with what is held for all that have proved the same; if its client has a certificate, or has proved
+    /// something before, that counts and this does not.
+    pub fn belong_to(&self, bearer: impl FnOnce() -> String) {
+        let Shared { named, .. } = &*self.shared;
+        if named.get().is_none() && self.proved().is_none() {
+            let _ = named.get_or_init(|| self.shared.account.named(&bearer()));
+        }
     }
 
     /// What tells its calls from those of other connections.

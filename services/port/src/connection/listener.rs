@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use parking_lot::Mutex;
+use socket2::SockRef;
 use tokio::io::DuplexStream;
 use tokio::net::{TcpListener, ToSocketAddrs, UnixListener};
 use tokio_stream::Stream;
@@ -16,6 +17,10 @@ use super::arrivals::Words;
 use super::socket::Socket;
 use crate::caller_address::CallerAddress;
 use crate::lost::end_when_lost;
+
+/// How many connections may wait to be accepted; the system's own bound, `net.core.somaxconn`, may be lower. Who comes when
+/// as many wait tries again after a second: with the 128 that a port is bound with, a gang that comes at once does.
+const WAITING_MAX: i32 = 4096;
 
 /// Connections that are made within the process.
 type Lines = Pin<Box<dyn Stream<Item = io::Result<DuplexStream>> + Send>>;
@@ -47,6 +52,10 @@ impl fmt::Debug for Listener {
 impl From<TcpListener> for Listener {
     fn from(listener: TcpListener) -> Self {
         end_when_lost(&listener);
+        // As it was bound it would be good for less; that is no reason not to serve.
+        if let Err(error) = SockRef::from(&listener).listen(WAITING_MAX) {
+            tracing::debug!(%error, "a port keeps the queue that it was bound with");
+        }
         Self(Kind::Tcp(listener))
     }
 }
@@ -117,5 +126,26 @@ impl Listener {
                 None => Poll::Pending,
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::net::TcpStream;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_gang_that_comes_at_once_is_not_sent_away_before_it_is_accepted() {
+        let bound = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = bound.local_addr().expect("its address");
+        // Nothing accepts from it.
+        let _port = Listener::from(bound);
+        let connecting = (0..200).map(|_| TcpStream::connect(address));
+        let connected =
+            tokio::time::timeout(Duration::from_secs(60), futures::future::try_join_all(connecting));
+        assert_eq!(connected.await.expect("all wait to be accepted").expect("connected").len(), 200);
     }
 }

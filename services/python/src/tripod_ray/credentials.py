@@ -65,6 +65,12 @@ class Credentials:
                 pass
         return self._metadata
 
+    def is_replaced(self, shown):
+        """Whether a call that showed this is to be made again, if nobody was believed to make it: there is another token by now."""
+        # Whatever was read last has been refused, or was not shown yet.
+        self._read_at = time.monotonic() - _READ_EVERY_S
+        return self.metadata() != shown
+
     def _for_channels(self):
         at = lambda name: os.path.join(self._tls_dir, name)
         roots = _read(at(ROOTS), None, "T1511 tls-file")

@@ -63,8 +63,8 @@ class Link:
         self._at = 0
         self._channels = {}
         self._calls = {}
-        # The stream of batches, and to which node it goes; and nodes that serve none.
-        self._stream, self._stream_at = None, None
+        # The stream of batches, to which node it goes, and what it has said; and nodes that serve none.
+        self._stream, self._stream_at, self._stream_said = None, None, None
         self._without_lines = set()
         # The socket of an object store that passes batches on, and who this process is to it; None: there is
         # none.
@@ -129,6 +129,7 @@ class Link:
         failures = 0
         while True:
             at = self._at
+            shown = self._credentials.metadata()
             try:
                 if self._closed:
                     raise UnreachableError("the connection to the cluster was closed")
@@ -139,7 +140,11 @@ class Link:
             except (BatchStreamEnded, RelayEnded) as error:
                 self._check_patience(path, end, error)
             except grpc.RpcError as error:
-                self._judge(error, path, end)
+                if error.code() == grpc.StatusCode.UNAUTHENTICATED and self._credentials.is_replaced(shown):
+                    # By a token that has run out.
+                    self._check_patience(path, end, error.details())
+                else:
+                    self._judge(error, path, end)
             failures += 1
             self._turn_from(at)
             if failures >= len(self.endpoints):
@@ -176,12 +181,12 @@ class Link:
 
     def _ask_stream(self, at, encoded, session):
         """Over the stream to that node, which is opened if there is none."""
-        stream = self._stream
-        if stream is None or self._stream_at != at:
+        stream, said = self._stream, self._said()
+        # A token that is shown by a stream ends it when it runs out.
+        if stream is None or self._stream_at != at or self._stream_said != said:
             self._drop_stream()
-            metadata = (*self._said(), (wire.SESSION, session))
-            stream = self._open_stream(at, metadata)
-            self._stream, self._stream_at = stream, at
+            stream = self._open_stream(at, (*said, (wire.SESSION, session)))
+            self._stream, self._stream_at, self._stream_said = stream, at, said
         try:
             answer = stream.ask(encoded)
         except BaseException as error:

@@ -13,6 +13,11 @@ const SLOW_US: u64 = 10_000;
 const SLOW_TIMES: u64 = 20;
 /// Further behind with what is committed is behind.
 const BACKLOG_ENTRIES: u64 = 10_000;
+/// A leader that did not run for so long has made all calls wait that long.
+const PAUSE_MS: u64 = 2_000;
+/// A pause explains what is late for as long as it took, at least so long, and at most the other.
+const PAUSE_TOLD_MS: u64 = 5_000;
+const PAUSE_TOLD_MS_MAX: u64 = 60_000;
 /// A node that heard nothing of a quorum for so long is cut off: some heartbeats are missing by then.
 const CUT_MS: u64 = 3_000;
 
@@ -21,7 +26,10 @@ pub(super) fn coordinator(facts: &Facts) -> Vec<Finding> {
     match no_quorum(facts) {
         Some(finding) => vec![finding],
         // The disk first: it is why a leader does not answer, or why nobody is elected.
-        None => disk(facts).into_iter().chain(leaderless(facts)).chain(backlog(facts)).collect(),
+        None => {
+            let found = [disk(facts), paused(facts), leaderless(facts), backlog(facts)];
+            found.into_iter().flatten().collect()
+        }
     }
 }
 
@@ -190,6 +198,37 @@ fn disk(facts: &Facts) -> Option<Finding> {
             "leads; programs are not blamed while this lasts".to_owned(),
         )],
         next: transfer.into_iter().chain([look]).collect(),
+    })
+}
+
+/// What the leader says itself: it did not run, so nobody was heard meanwhile.
+fn paused(facts: &Facts) -> Option<Finding> {
+    let (leader, word) = facts.cluster.leader()?;
+    let (length, ended_ago) = word.pause?;
+    if length < PAUSE_MS || ended_ago > length.clamp(PAUSE_TOLD_MS, PAUSE_TOLD_MS_MAX) {
+        return None;
+    }
+    let to = facts.cluster.words().find(|(node, _)| node.voter && node.node != leader.node);
+    let transfer =
+        to.map(|(node, _)| format!("if it comes again: tripod leader transfer --to {}", node.node));
+    let look = format!("look at processor and memory of node {}, and whether somebody stops it", leader.node);
+    Some(Finding {
+        code: Code::LeaderPaused,
+        place: Where::Coordinator,
+        sure: Sure::Certain,
+        text: format!(
+            "the leader's process did not run for {}, until {} ago; every call waited for that",
+            age(length),
+            age(ended_ago)
+        ),
+        since_ago_ms: Some(length.saturating_add(ended_ago)),
+        tasks: Vec::new(),
+        parties: Vec::new(),
+        lines: vec![(
+            format!("node {}", leader.node),
+            "leads; its timers are put off by as much, and programs are not blamed yet".to_owned(),
+        )],
+        next: [look].into_iter().chain(transfer).collect(),
     })
 }
 

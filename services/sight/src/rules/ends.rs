@@ -68,10 +68,14 @@ fn by_one_clock(facts: &Facts, ended: &[i32]) -> Sure {
     if ended.len() == 1 || is_one { Sure::Certain } else { Sure::Likely }
 }
 
+/// Where the process of a task was.
+fn process(facts: &Facts, number: i32) -> String {
+    facts.process(number).unwrap_or_else(|| "host unknown".to_owned())
+}
+
 fn line(facts: &Facts, number: i32) -> String {
     let Some(task) = facts.task(number) else { return String::new() };
-    let host =
-        if task.host.is_empty() { "host unknown".to_owned() } else { format!("host {}", plain(&task.host)) };
+    let host = process(facts, number);
     let Some(end) = &task.end else { return host };
     let last = if end.last_line.is_empty() {
         String::new()
@@ -86,10 +90,10 @@ fn gone(facts: &Facts) -> Option<Finding> {
     let first = *lost.first()?;
     let limit = facts.task(first).map_or(0, |task| task.silence_limit_ms);
     let silent = if limit > 0 { format!(": silent for more than {}", age(limit)) } else { String::new() };
-    let hosts = lost.iter().take(LINES_MAX).filter_map(|task| {
-        let host = &facts.task(*task)?.host;
-        (!host.is_empty()).then(|| (task.to_string(), format!("host {}", plain(host))))
-    });
+    let hosts = lost
+        .iter()
+        .take(LINES_MAX)
+        .filter_map(|task| facts.process(*task).map(|process| (task.to_string(), process)));
     Some(Finding {
         code: Code::Gone,
         place: Where::HostOrNetwork,
@@ -132,8 +136,7 @@ fn in_error(facts: &Facts) -> Option<Finding> {
     let error = |number: i32| facts.task(number).and_then(|task| task.error.as_ref());
     let why = error(first).map_or_else(String::new, |error| format!(": {}", short(&error.text)));
     let line = |number: &i32| {
-        let host = facts.task(*number).map(|task| task.host.as_str()).filter(|host| !host.is_empty());
-        let host = host.map_or_else(|| "host unknown".to_owned(), |host| format!("host {}", plain(host)));
+        let host = process(facts, *number);
         let text = error(*number).map_or_else(String::new, |error| format!("  {}", short(&error.text)));
         (number.to_string(), format!("{host}{text}"))
     };

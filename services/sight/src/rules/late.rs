@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::Code;
 use crate::facts::{Facts, Standing, Task};
 use crate::finding::{Finding, Sure, Where};
+use crate::rules::frozen;
 use crate::words::{age, plain, tasks};
 
 /// A heartbeat may be so much later than its interval, at least: a busy machine delays it.
@@ -14,6 +15,10 @@ const LINES_MAX: usize = 4;
 pub(super) fn find(facts: &Facts) -> Vec<Finding> {
     let late: Vec<i32> =
         (0_i32..).zip(&facts.tasks).filter(|(_, task)| is_late(task)).map(|(id, _)| id).collect();
+    let frozen = frozen::find(facts, &late);
+    // Their tasks ascend, as all do.
+    let is_frozen = |task: &i32| frozen.iter().any(|found| found.tasks.binary_search(task).is_ok());
+    let late: Vec<i32> = late.into_iter().filter(|task| !is_frozen(task)).collect();
     let mut by_host = BTreeMap::<&str, Vec<i32>>::new();
     for number in &late {
         by_host.entry(facts.task(*number).map_or("", |task| task.host.as_str())).or_default().push(*number);
@@ -31,7 +36,8 @@ pub(super) fn find(facts: &Facts) -> Vec<Finding> {
     let mut rest: Vec<i32> = rest.into_iter().flat_map(|(_, numbers)| numbers).collect();
     rest.sort_unstable();
     let hosts = hosts.into_iter().map(|(host, numbers)| host_silent(facts, host, numbers));
-    hosts.chain((!rest.is_empty()).then(|| single(facts, rest))).collect()
+    let rest = (!rest.is_empty()).then(|| single(facts, rest));
+    hosts.chain(frozen).chain(rest).collect()
 }
 
 /// It sends a heartbeat at least each half of what it may be silent.
@@ -47,14 +53,14 @@ fn longest(facts: &Facts, numbers: &[i32]) -> u64 {
     numbers.iter().filter_map(|task| facts.task(*task)?.beat_age_ms).max().unwrap_or(0)
 }
 
-fn line(facts: &Facts, number: i32) -> (String, String) {
+/// Where it is, and how long it may still be silent.
+pub(super) fn line(facts: &Facts, number: i32) -> (String, String) {
     let task = facts.task(number);
     let beat = task.and_then(|task| task.beat_age_ms).unwrap_or(0);
     let limit = task.map_or(0, |task| task.silence_limit_ms);
-    let host = task.map(|task| task.host.as_str()).filter(|host| !host.is_empty());
-    let host = host.map_or_else(String::new, |host| format!("host {}  ", plain(host)));
+    let process = facts.process(number).map_or_else(String::new, |process| format!("{process}  "));
     let left = limit.saturating_sub(beat);
-    (number.to_string(), format!("{host}heartbeat {} ago, given up in {}", age(beat), age(left)))
+    (number.to_string(), format!("{process}heartbeat {} ago, given up in {}", age(beat), age(left)))
 }
 
 fn host_silent(facts: &Facts, host: &str, numbers: Vec<i32>) -> Finding {

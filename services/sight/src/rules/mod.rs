@@ -3,12 +3,12 @@
 //! | # | if | then |
 //! |---|---|---|
 //! | 1 | no read came back, and too few voters answer | T7201; what follows is judged by nobody |
-//! | 2 | the leader's disk is slow, no read came back, a node lags behind with what is committed | T7204, T7202, T7206; programs are not blamed |
+//! | 2 | the leader's disk is slow, its process did not run until a moment ago, no read came back, a node lags behind with what is committed | T7204, T7205, T7202, T7206; programs are not blamed |
 //! | 3 | a node is reached by us and not by its peers, or the reverse | T7203 |
 //! | 4 | all tasks of a host are late | T7108 |
 //! | 5 | a process has ended, or a task was given up | T7109, T7110 |
 //! |   | or, if none has: a task is in error | T7113 |
-//! | 6 | a task is late | T7106 |
+//! | 6 | a process does not run, as whoever started it says; a task is late | T7107, T7106 |
 //! | 7 | two places wait for each other's tasks | T7103 |
 //! | 8 | a task waits for a key that is not there | T7104 |
 //! | 9 | a task is alive, in no call, and others wait for it | T7105 |
@@ -18,6 +18,7 @@
 
 mod cluster;
 mod ends;
+mod frozen;
 mod late;
 mod places;
 mod timeouts;

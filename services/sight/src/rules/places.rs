@@ -216,9 +216,18 @@ fn waiting(place: &Place) -> (String, String) {
     ("waiting".to_owned(), format!("{who} at {}{since}{fails}", place.called()))
 }
 
-fn host(facts: &Facts, task: i32) -> String {
-    let host = facts.task(task).map(|task| task.host.as_str()).filter(|host| !host.is_empty());
-    host.map_or_else(String::new, |host| format!("host {}  ", plain(host)))
+fn process(facts: &Facts, task: i32) -> String {
+    facts.process(task).map_or_else(String::new, |process| format!("{process}  "))
+}
+
+/// How to see what a process does that is in no call.
+fn stack_of(facts: &Facts, task: i32) -> String {
+    let found = facts.task(task);
+    let pid = found.map(|found| found.origin.pid).filter(|pid| *pid != 0);
+    let pid = pid.map_or_else(|| "PID".to_owned(), |pid| pid.to_string());
+    let host = found.map(|found| found.host.as_str()).filter(|host| !host.is_empty());
+    let host = host.map_or_else(|| "its host".to_owned(), |host| format!("host {}", plain(host)));
+    format!("look at the stack of task {task}: py-spy dump --nonblocking --pid {pid}, on {host}")
 }
 
 fn beat(facts: &Facts, task: i32) -> String {
@@ -264,7 +273,7 @@ fn busy(facts: &Facts, place: &Place, who: Vec<i32>) -> Finding {
             .map_or_else(|| "in no call".to_owned(), |ms| format!("in no call for {}", age(ms)));
         (
             task.to_string(),
-            format!("{}{}{idle}; {}", host(facts, *task), beat(facts, *task), last_call(facts, *task)),
+            format!("{}{}{idle}; {}", process(facts, *task), beat(facts, *task), last_call(facts, *task)),
         )
     };
     let first = who[0];
@@ -281,9 +290,7 @@ fn busy(facts: &Facts, place: &Place, who: Vec<i32>) -> Finding {
         since_ago_ms: Some(facts.waited_ms(place)),
         parties: Vec::new(),
         lines: who.iter().take(LINES_MAX).map(line).chain([waiting(place)]).collect(),
-        next: vec![format!(
-            "look at the stack of task {first}: py-spy dump --nonblocking --pid PID, on its host"
-        )],
+        next: vec![stack_of(facts, first)],
         tasks: who,
     }
 }
@@ -306,7 +313,7 @@ fn waits_for_key(facts: &Facts, key: &str, who: Vec<i32>, place: Option<&Place>)
         let since = call(*task).map_or(0, |call| call.since_ago_ms);
         (
             task.to_string(),
-            format!("{}in get \"{}\" for {}; {beside}", host(facts, *task), plain(key), age(since)),
+            format!("{}in get \"{}\" for {}; {beside}", process(facts, *task), plain(key), age(since)),
         )
     };
     let verb = if who.len() == 1 { "waits" } else { "wait" };
@@ -370,7 +377,7 @@ fn came_and_gone(facts: &Facts, known: &BTreeSet<i32>) -> Option<Finding> {
             task.to_string(),
             format!(
                 "{}its registration is in the state, and open on no node; {}",
-                host(facts, *task),
+                process(facts, *task),
                 last_call(facts, *task)
             ),
         )

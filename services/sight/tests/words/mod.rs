@@ -2,20 +2,20 @@
 //!
 //! ```text
 //! job NAME tasks N timeout MS
-//! task RANGE STANDING [host H] [life N] [beat MS] [limit MS] [how TEXT_WITH_LINES] [at AGO] [oom] [line TEXT_WITH_LINES]
+//! task RANGE STANDING [host H] [pid N] [client WORD] [agent WORD] [launcher WORD] [life N] [beat MS] [limit MS] [stopped|in-disk AGO] [in WORD] [how TEXT_WITH_LINES] [at AGO] [oom] [line TEXT_WITH_LINES]
 //!      [by-itself|for-others TEXT_WITH_LINES]
 //! place KIND NAME opened AGO timeout MS arrived RANGES missing RANGES
 //! call TASKS KIND SUBJECT since AGO [passed|refused|hung-up AGO]
 //! key NAME absent|there SIBLINGS
-//! node N [learner] leads|follows L [contact AGO|none] [p99 US] [flush MS] [held N] [behind N] [heard N:AGO,...]
+//! node N [learner] leads|follows L [contact AGO|none] [p99 US] [flush MS] [paused LENGTH:AGO] [held N] [behind N] [heard N:AGO,...]
 //! node N refuses-connections|silent|unreachable|says-no
 //! memory AGO INDEX [why TEXT_WITH_LINES]
 //! told-by N | nobody N | not-entered N | no-ages | places-left-out N | changing
 //! ```
 
 use tripod_sight::{
-    Call, CallKind, End, Facts, Key, Memory, Node, NodeWord, Outcome, Place, PlaceKind, Said, Standing, Task,
-    TaskError,
+    Call, CallKind, End, Facts, Held, HeldState, Key, Memory, Node, NodeWord, Origin, Outcome, Place,
+    PlaceKind, Said, Standing, Task, TaskError,
 };
 
 /// 2023-11-15, 03:16:19 UTC.
@@ -103,8 +103,20 @@ fn of_task(task: &mut Task, number: u64, standing: &str, rest: &Words<'_>) {
         *Standing::ALL.iter().find(|known| known.word() == standing).unwrap_or_else(|| panic!("{standing}"));
     task.incarnation = rest.number("life").unwrap_or(number + 100);
     task.host = rest.after("host").unwrap_or_default().to_owned();
+    let text = |word: &str| rest.after(word).unwrap_or_default().to_owned();
+    task.origin = Origin {
+        pid: rest.number("pid").map_or(0, |pid| u32::try_from(pid).expect("a number of a process")),
+        client: text("client"),
+        agent: text("agent"),
+        launcher: text("launcher"),
+    };
     task.beat_age_ms = rest.number("beat");
     task.silence_limit_ms = rest.number("limit").unwrap_or(task.silence_limit_ms);
+    let held = [("stopped", HeldState::Stopped), ("in-disk", HeldState::Disk)];
+    task.held = held.into_iter().find_map(|(word, state)| {
+        let (since_ago_ms, waits_in) = (rest.number(word)?, rest.after("in").unwrap_or_default().to_owned());
+        Some(Held { state, waits_in, since_ago_ms })
+    });
     task.end = rest.after("how").map(|how| End {
         how: how.replace('_', " "),
         out_of_memory: rest.has("oom"),
@@ -183,6 +195,10 @@ fn word(id: u64, rest: &Words<'_>) -> NodeWord {
         held_calls: rest.number("held").unwrap_or(0),
         flush_p99_us: rest.number("p99"),
         flush_under_way_ms: rest.number("flush"),
+        pause: rest.after("paused").map(|pause| {
+            let (length, ago) = pause.split_once(':').expect("how long, and how long ago");
+            (length.parse().expect("a length"), ago.parse().expect("an age"))
+        }),
         heard: heard
             .map(|(node, ago)| (node.parse().expect("a node"), ago.parse().expect("an age")))
             .collect(),

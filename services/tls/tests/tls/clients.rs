@@ -137,7 +137,16 @@ async fn s26_who_is_revoked_or_whose_time_is_over_is_believed_no_longer_on_a_con
     let config = stranger(&world.nodes, Some((vec![short.der.clone()], short.key())));
     let ((served, soon_over), _) = connect_as(&server, config).await;
     served.unwrap();
-    let holds = || [&accepted, &other, &soon_over].map(|accepted| accepted.presented().still_holds());
+    let holds = || {
+        [&accepted, &other, &soon_over].map(|accepted| {
+            let presented = accepted.presented();
+            assert!(presented.proved().is_some());
+            // Its time may be over in between.
+            let (believed, holds) = (presented.believed().is_some(), presented.still_holds());
+            assert!(believed || !holds);
+            believed
+        })
+    };
     assert_eq!(holds(), [true, true, true]);
     put(world.node.path(), "crl.pem", &world.clients.revoking(Wanted::operator().serial));
     assert_eq!(holds(), [true, true, true], "the list was not taken yet");
@@ -228,6 +237,7 @@ async fn s44_a_worker_lets_in_nodes_only_a_store_clients_too_and_both_must_be_of
     let (worker, _worker_files) = made("job/own/worker");
     let (store, _store_files) = made("job/own/store");
     let (driver, _driver_files) = made("job/own/driver");
+    let (other, _other_files) = made("job/other/store");
     let node = world.node_tls();
     for (whose, port, at, is_served) in [
         (&node, Port::Worker, &worker, true),
@@ -244,6 +254,13 @@ async fn s44_a_worker_lets_in_nodes_only_a_store_clients_too_and_both_must_be_of
         let ((served, _), asked) = connect(&server, &ClientTls::new(whose, port)).await;
         let (whose, at) = (whose.identity(), at.identity());
         assert_eq!(served.is_ok() && asked.is_ok(), is_served, "{whose} at {port:?} of {at}");
+    }
+    // Nodes are of no job. Whoever is of one fetches nothing from another one, and gives nothing to it.
+    let server = ServerTls::new(&other, Port::Store, Mode::Strict).expect("protected");
+    for (whose, is_taken) in [(&node, true), (&store, false), (&driver, false), (&other, true)] {
+        let client = ClientTls::new(whose, Port::Store).of_own_job();
+        let (_, asked) = connect(&server, &client).await;
+        assert_eq!(asked.is_ok(), is_taken, "{} at a store of another job", whose.identity());
     }
 }
 

@@ -12,8 +12,9 @@ const MACHINE_BYTES_USUAL: u64 = 2 << 30;
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct MemoryFlags {
     /// Memory for clients, in MiB: requests that come and run, calls that wait, answers that are not read yet. Beyond it
-    /// a call is refused with T2208, except the few that each connection may always make [default: a quarter of what the
-    /// machine or its control group has]
+    /// a call is refused with T2208, except the few that each connection may always make. Connections with one name in
+    /// their certificates, or one token, have three quarters of it together (T2214) [default: a quarter of what the machine or
+    /// its control group has]
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
     client_memory_mib: Option<u32>,
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod added;
 pub(crate) mod audit_flags;
+pub(crate) mod backup_flags;
 pub(crate) mod host_port;
 pub(crate) mod initial;
 pub(crate) mod job_flags;

@@ -1,8 +1,6 @@
 //! The file of the token that this process shows to nodes.
 
-use std::fs::File;
 use std::io::Read as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,9 +10,8 @@ use zeroize::Zeroizing;
 
 use crate::failure::Failure;
 use crate::logging::number;
+use crate::secret_file;
 
-/// What others may do to such a file: nothing.
-const OTHERS: u32 = 0o077;
 /// How often a process that goes on looks whether there is another token in its file.
 const READ_EVERY: Duration = Duration::from_secs(60);
 
@@ -50,24 +47,10 @@ pub(crate) async fn keep_current(path: PathBuf) {
 }
 
 fn read(path: &Path) -> Result<Zeroizing<String>, Failure> {
-    let cannot = |error: std::io::Error| refused(path, &error.to_string());
-    let file = File::open(path).map_err(cannot)?;
-    let found = file.metadata().map_err(cannot)?;
-    if !found.is_file() {
-        return Err(refused(path, "it is not a file"));
-    }
-    let own = nix::unistd::Uid::effective().as_raw();
-    if found.uid() != own && found.uid() != 0 {
-        return Err(refused(path, &format!("it belongs to user {}, who could replace it", found.uid())));
-    }
-    if found.mode() & OTHERS != 0 {
-        let why =
-            format!("others may use it (mode {:o}); `chmod 600 {}`", found.mode() & 0o777, path.display());
-        return Err(refused(path, &why));
-    }
+    let file = secret_file::open(path).map_err(|why| refused(path, &why))?;
     let mut text = Zeroizing::new(String::new());
     let most = TOKEN_BYTES_MAX as u64 + 2;
-    file.take(most).read_to_string(&mut text).map_err(cannot)?;
+    file.take(most).read_to_string(&mut text).map_err(|error| refused(path, &error.to_string()))?;
     let text = Zeroizing::new(text.trim_end_matches(['\n', '\r']).to_owned());
     match TokenText::parse(&text) {
         Ok(_) => Ok(text),

@@ -15,9 +15,9 @@ use tripod_proto::code::Code;
 use tripod_raft::Handle;
 use tripod_raft::backup::{self, Contents, Pace, Saving};
 
-use crate::backups::folder::{Folder, Found};
-use crate::cmd::snapshot::Target;
+use crate::backups::folder::{Folder, Form, Found};
 use crate::failure::Failure;
+use crate::sealed::{Outer, Recipient, Sink};
 use crate::view::time::now_ms;
 
 /// How long a backup waits for a leader who says what was acknowledged. After that it holds what this node has, which
@@ -33,13 +33,21 @@ pub(crate) struct Plan {
     pub(crate) every: Duration,
     /// At least one.
     pub(crate) keep: u32,
+    /// Who can open them; nobody: they are not sealed.
+    pub(crate) recipients: Vec<Recipient>,
+}
+
+impl Plan {
+    fn form(&self) -> Form {
+        if self.recipients.is_empty() { Form::Plain } else { Form::Sealed }
+    }
 }
 
 /// Makes backups until it is dropped.
 pub(crate) async fn run(plan: Plan, handle: Handle, told: watch::Sender<Option<Backups>>, last: LastBackup) {
     let node = handle.status().node;
     let cluster_id = handle.status().cluster_id;
-    let folder = Folder::new(&plan.directory, node);
+    let folder = Folder::new(&plan.directory, node, &cluster_id);
     let keeper = Keeper { plan, folder, cluster_id, handle, told, last };
     keeper.begin().await;
     loop {
@@ -73,13 +81,19 @@ impl Keeper {
         let looked = aside(move || {
             folder.prepare()?;
             let newest = folder.newest()?;
-            let contents =
-                newest.as_ref().map(|found| backup::verify_at(&found.path, Pace::default())).transpose();
-            Ok((newest, contents.map_err(failed)?))
+            if let Some(found) = &newest
+                && found.form == Form::Plain
+            {
+                backup::verify_at(&found.path, Pace::default()).map_err(failed)?;
+                return Ok((newest, now_ms()));
+            }
+            // Nobody here opens a sealed one again; it was verified before it got its name.
+            let verified_ms = newest.as_ref().map_or(0, |found| ms(found.saved));
+            Ok((newest, verified_ms))
         });
         match looked.await {
-            Ok((Some(found), Some(contents))) => self.tell(&found, &contents),
-            Ok(_) => {}
+            Ok((Some(found), verified_ms)) => self.tell(&found, verified_ms),
+            Ok((None, _)) => {}
             Err(failure) => self.tell_failure(&failure),
         }
     }
@@ -95,29 +109,35 @@ impl Keeper {
         // What it brings is told by the index in the file.
         let _ = tokio::time::timeout(BARRIER_TIMEOUT, self.handle.read_barrier()).await;
         let saving = self.handle.save_own_snapshot().map_err(failed)?;
-        let (folder, cluster_id, keep) = (self.folder.clone(), self.cluster_id.clone(), self.plan.keep);
-        let (found, contents) = aside(move || {
+        let (folder, cluster_id, plan) = (self.folder.clone(), self.cluster_id.clone(), self.plan.clone());
+        let made = aside(move || {
             folder.prepare()?;
             folder.check_owner(&cluster_id)?;
-            let made = write(&folder, saving)?;
-            folder.keep_newest(keep)?;
+            let made = write(&folder, &plan, saving)?;
+            folder.keep_newest(plan.keep)?;
             Ok(made)
-        })
-        .await?;
-        tracing::info!(file = %found.path.display(), index = contents.index.0, bytes = contents.file_bytes, "backup made");
-        self.tell(&found, &contents);
+        });
+        let Made { found, contents, outer } = made.await?;
+        let file = found.path.display();
+        match outer {
+            None => {
+                tracing::info!(%file, index = contents.index.0, bytes = contents.file_bytes, "backup made");
+            }
+            // What `tripod snapshot verify --hash` asks for.
+            Some(Outer { bytes, hash }) => {
+                let hash = format!("{hash:016x}");
+                tracing::info!(%file, index = contents.index.0, bytes, %hash, "sealed backup made");
+            }
+        }
+        self.tell(&found, now_ms());
         Ok(())
     }
 
-    fn tell(&self, found: &Found, contents: &Contents) {
+    fn tell(&self, found: &Found, verified_ms: u64) {
         self.last.note(found.saved);
         let kept = self.folder.count();
-        let newest = Newest {
-            file: found.name(),
-            index: contents.index.0,
-            saved_ms: ms(found.saved),
-            verified_ms: now_ms(),
-        };
+        let newest =
+            Newest { file: found.name(), index: found.index.0, saved_ms: ms(found.saved), verified_ms };
         self.told.send_modify(|told| {
             let told = told.get_or_insert_default();
             (told.kept, told.newest, told.failure) = (kept, Some(newest), None);
@@ -134,21 +154,32 @@ impl Keeper {
     }
 }
 
+/// A backup that is whole and has its name.
+struct Made {
+    found: Found,
+    contents: Contents,
+    /// What a sealed one is to those who cannot open it.
+    outer: Option<Outer>,
+}
+
 /// Writes and verifies. Blocks.
-fn write(folder: &Folder, mut saving: Saving) -> Result<(Found, Contents), Failure> {
-    let file = folder.file_of(saving.index);
+fn write(folder: &Folder, plan: &Plan, mut saving: Saving) -> Result<Made, Failure> {
+    let form = plan.form();
+    let path = folder.file_of(saving.index, form);
     // One that was made at this index before has the same content.
-    let mut target = Target::open(&file, true)?;
+    let mut sink = Sink::open(&path, true, &plan.recipients)?;
     let mut walk = Pace::default().walk();
     while let Some(part) = saving.parts.blocking_recv() {
         let part = part.map_err(failed)?;
-        target.write(&part)?;
+        sink.write(&part)?;
         std::thread::sleep(walk.step(part.len()));
     }
-    let target = target.finish()?;
-    let contents = backup::verify_at(&target.path(), Pace::default()).map_err(failed)?;
-    target.put_in_place()?;
-    Ok((Found { path: file, index: contents.index, saved: SystemTime::now() }, contents))
+    let written = sink.finish()?;
+    let contents = written.verify(Pace::default())?;
+    let outer = written.outer();
+    written.put_in_place()?;
+    let found = Found { path, form, index: contents.index, saved: SystemTime::now() };
+    Ok(Made { found, contents, outer })
 }
 
 /// Runs what blocks where it stops nobody.

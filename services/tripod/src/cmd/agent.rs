@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use serde::Serialize;
 use tokio::time::timeout;
-use tripod_agent::{Agent, AgentConfig, ConnectionLimits, Listen, Timing};
+use tripod_agent::{Agent, AgentConfig, ConnectionLimits, Listen, TaskOrigin, Timing};
 use tripod_client::{Client, wire};
 use tripod_proto::code::Code;
 
@@ -19,6 +19,7 @@ use crate::failure::Failure;
 use crate::launch;
 use crate::node::Stop;
 use crate::open_files;
+use crate::operator;
 use crate::output::{self, Format};
 use crate::view::time;
 
@@ -139,7 +140,7 @@ pub(crate) async fn run(args: AgentArgs, global: &Global) -> Result<(), Failure>
     let files = open_files::raise();
     let job = args.job.clone();
     let prints = args.print_registrations;
-    let mut agent = Agent::open(config(args, files, global)?).await?;
+    let mut agent = Agent::open(config(args, files, global)?).await?.telling(&origin());
     let listen: Vec<String> = agent.places().iter().map(ToString::to_string).collect();
     let mindspore = agent.mindspore_place();
     match global.format() {
@@ -200,6 +201,15 @@ impl Report {
         if timeout(REPORT_LIMIT, telling).await.is_err() {
             tracing::info!("the cluster did not hear in time that the parent ended");
         }
+    }
+}
+
+/// Where the clients of this agent come from: it is beside them.
+fn origin() -> TaskOrigin {
+    TaskOrigin {
+        host: operator::host().unwrap_or_default(),
+        agent: format!("tripod {}", env!("CARGO_PKG_VERSION")),
+        ..TaskOrigin::default()
     }
 }
 

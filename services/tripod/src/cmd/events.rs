@@ -16,7 +16,7 @@ use crate::view::events::{EventLine, EventsView, HeadView, trace};
 use crate::view::time;
 
 /// Before and behind a moment that is asked about.
-const AROUND_MS: u64 = 150_000;
+pub(super) const AROUND_MS: u64 = 150_000;
 /// How long a follower rests when no node answers.
 const REST: std::time::Duration = std::time::Duration::from_millis(500);
 
@@ -40,7 +40,8 @@ elections, changes of members, drained nodes, feature levels. Times are UTC.
 Examples:
   tripod events --at 03:12                          five minutes around the last 03:12
   tripod events --at 2026-11-27T03:12 -o json
-  tripod events --since 2h --kind term-changed      elections of the last two hours";
+  tripod events --since 2h --kind term-changed      elections of the last two hours
+  tripod events --node 2 --since 1h                 what node 2 has seen itself: its disk, its contact, failed calls";
 
 /// Which events are wanted.
 #[derive(Debug, Args)]
@@ -89,6 +90,10 @@ pub(crate) struct EventsArgs {
     #[arg(long, value_name = "MOMENT", conflicts_with_all = ["since", "until"])]
     at: Option<Moment>,
 
+    /// Not the cluster's, but what this node has seen itself since it began, by its own clock
+    #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u64).range(1..))]
+    node: Option<u64>,
+
     #[command(flatten)]
     wanted: Wanted,
 }
@@ -129,11 +134,33 @@ pub(crate) async fn run(args: &EventsArgs, global: &Global) -> Result<(), Failur
     if let Some(at) = args.at.map(|at| at.ms(now_ms)) {
         (filter.since_ms, filter.until_ms) = (at.saturating_sub(AROUND_MS), at.saturating_add(AROUND_MS));
     }
-    let answer = global.client()?.cluster_events(filter).await?;
+    let client = global.client()?;
+    let answer = match args.node {
+        Some(node) => of_node(&client, node, filter).await?,
+        None => client.cluster_events(filter).await?,
+    };
     match &args.wanted.export {
         Some(file) => export(file, &answer, global.format()),
         None => show(&answer, true, global.format()),
     }
+}
+
+/// What that node has seen itself.
+///
+/// # Errors
+/// Also if the node that was asked does not know the question.
+pub(crate) async fn of_node(
+    client: &Client,
+    node: u64,
+    filter: wire::EventFilter,
+) -> Result<wire::EventsResponse, Failure> {
+    let answer = client.node_events(node, filter).await?;
+    if answer.of_node == node {
+        return Ok(answer);
+    }
+    let text =
+        "the node that was asked is of an earlier build, which does not know what single nodes have seen";
+    Err(Failure::new(Code::EventsNotTold, text))
 }
 
 fn show(answer: &wire::EventsResponse, by_job: bool, format: Format) -> Result<(), Failure> {
@@ -146,7 +173,7 @@ fn show(answer: &wire::EventsResponse, by_job: bool, format: Format) -> Result<(
 }
 
 /// What is shown may be old, or nothing may have been told: programs must not take it for news.
-fn verdict(head: &HeadView) -> Result<(), Failure> {
+pub(super) fn verdict(head: &HeadView) -> Result<(), Failure> {
     if head.is_untold() {
         let text = "the cluster's feature level is below 11, so it does not tell what happens; next: `tripod level show`";
         return Err(Failure::new(Code::EventsNotTold, text));
@@ -163,7 +190,7 @@ fn verdict(head: &HeadView) -> Result<(), Failure> {
     }
 }
 
-fn unknown(name: &str) -> Failure {
+pub(super) fn unknown(name: &str) -> Failure {
     let text = format!(
         "nothing is known of a job `{name}`: it is not there, and was not deleted within a week; see what is with \
          `tripod job list` and `tripod events`"

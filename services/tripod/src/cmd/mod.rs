@@ -67,12 +67,11 @@ fn protect(command: &Command, global: &Global) -> Result<(), Failure> {
 /// Has what this process asks of nodes show a token, if it was told of one.
 fn bear(command: &Command, global: &Global) -> Result<(), Failure> {
     let Some(file) = &global.token_file else { return Ok(()) };
-    let goes_on = matches!(command, Command::Agent(_) | Command::Objstore(_) | Command::Worker(_));
+    let is_a_process = matches!(command, Command::Agent(_) | Command::Objstore(_) | Command::Worker(_));
     let asks = command.asks_the_cluster() || matches!(command, Command::Status(_) | Command::Run(_));
-    if goes_on || asks {
+    if is_a_process || asks {
         token_file::bear(file, global.tls_dir().as_deref())?;
-    }
-    if goes_on {
+        // Whatever it is: `run` tells how its program has ended, days later, and there are commands that look on.
         tokio::spawn(token_file::keep_current(file.clone()));
     }
     Ok(())

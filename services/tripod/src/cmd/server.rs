@@ -1,7 +1,6 @@
 //! `tripod server`: one production node.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args;
 use tripod_dial::Allow;
@@ -11,17 +10,16 @@ use tripod_state::ids::{DurationMs, FeatureLevel, NodeId};
 use tripod_state::level;
 
 use crate::args::audit_flags::AuditFlags;
+use crate::args::backup_flags::BackupFlags;
 use crate::args::host_port::host_port;
 use crate::args::initial::InitialMembers;
 use crate::args::job_flags::JobFlags;
 use crate::args::memory_flags::MemoryFlags;
 use crate::args::port_range::PortRange;
-use crate::args::seconds::Seconds;
 use crate::args::state_flags::StateFlags;
 use crate::args::timing::Pace;
 use crate::args::tls_flags::{NodePorts, TlsFlags};
 use crate::args::ui::Ui;
-use crate::backups::Plan;
 use crate::failure::Failure;
 use crate::node::joining::{self, Joined};
 use crate::node::{self, SNAPSHOT_EVERY_ENTRIES, Stop, is_unspecified};
@@ -47,11 +45,6 @@ waiting calls on to other nodes and ends this one.
 A flag wins over the environment (TRIPOD_HEARTBEAT_TIMEOUT for --heartbeat-timeout, TRIPOD_CONFIG for the
 file), that over the same key in the file, and that over the default. `tripod config explain` tells what is set
 where; `tripod preflight` with the same flags looks whether the machine is fit. TRIPOD_LOG says what is logged.";
-
-/// How often backups are made, and how many are kept, unless flags say otherwise: those of a day.
-const BACKUP_EVERY: Duration = Duration::from_hours(1);
-const BACKUP_EVERY_MIN: Duration = Duration::from_secs(1);
-const BACKUP_KEEP: u32 = 24;
 
 /// Flags of `server`.
 #[derive(Debug, Args)]
@@ -179,18 +172,8 @@ pub(crate) struct ServerArgs {
           value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     snapshot_every_entries: u64,
 
-    /// Make backups of the whole state in this directory, which several nodes may share; best one on another disk.
-    /// See `tripod snapshot --help` for what they are good for
-    #[arg(long, value_name = "DIR")]
-    backup_dir: Option<PathBuf>,
-
-    /// Time from one backup to the next [default: 3600]
-    #[arg(long, value_name = "SECONDS")]
-    backup_every: Option<Seconds>,
-
-    /// How many backups of this node are kept; an old one goes when a newer one was verified [default: 24]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    backup_keep: Option<u32>,
+    #[command(flatten)]
+    backup: BackupFlags,
 
     /// Behave as a build that supports no feature level above this one; for tests of upgrades
     #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u32).range(1..))]
@@ -355,7 +338,7 @@ fn config(args: ServerArgs, joined: Option<Joined>) -> Result<node::Config, Fail
                     leave one of them out";
         return Err(Failure::new(Code::FlagsConflict, text));
     }
-    let backups = backups(&args)?;
+    let backups = args.backup.plan()?;
     let audit = args.audit.plan()?;
     Ok(node::Config {
         node,
@@ -387,23 +370,6 @@ fn config(args: ServerArgs, joined: Option<Joined>) -> Result<node::Config, Fail
         state: args.state.to_limits()?,
         level_max: level_max(args.feature_level_max),
     })
-}
-
-/// The backups that the node makes by itself.
-fn backups(args: &ServerArgs) -> Result<Option<Plan>, Failure> {
-    let every = args.backup_every.map_or(BACKUP_EVERY, Seconds::duration);
-    if every < BACKUP_EVERY_MIN {
-        return Err(Failure::new(Code::ValueIllegal, "--backup-every: one second is the least"));
-    }
-    let keep = args.backup_keep.unwrap_or(BACKUP_KEEP);
-    match &args.backup_dir {
-        Some(directory) => Ok(Some(Plan { directory: directory.clone(), every, keep })),
-        None if args.backup_every.is_some() || args.backup_keep.is_some() => Err(Failure::new(
-            Code::FlagsConflict,
-            "--backup-every and --backup-keep say how, and --backup-dir where: give that, too",
-        )),
-        None => Ok(None),
-    }
 }
 
 fn check_uids(args: &ServerArgs) -> Result<(), Failure> {

@@ -3,6 +3,7 @@
 
 mod again;
 mod agent;
+mod held;
 mod host;
 mod job;
 mod log_tail;
@@ -28,11 +29,13 @@ use tripod_proto::code::Code;
 
 pub(crate) use numbers::Asked;
 pub(crate) use report::ReportExit;
+pub(crate) use variables::TASK_VARIABLE;
 
 use crate::args::job_flags::JobFlags;
 use crate::failure::Failure;
 use crate::launch::again::Restarts;
 use crate::launch::agent::{AgentProcess, ListenAddresses};
+use crate::launch::host::Running;
 use crate::launch::mindspore::{MindsporeEnvironment, Place};
 use crate::launch::numbers::Numbers;
 use crate::launch::program::{Ended, Stderr};
@@ -76,6 +79,8 @@ struct Ready {
     tasks: u32,
     agent: AgentProcess,
     mindspore: Option<MindsporeEnvironment>,
+    /// The program, while it runs.
+    running: Running,
 }
 
 /// Runs the program to its end, and tells its exit status.
@@ -137,8 +142,10 @@ async fn prepare(config: &Config, tf_config: Option<&TfConfig>) -> Result<Ready,
         ));
     }
     taken::wait(&config.client, &numbers.job, numbers.task, say).await?;
+    let running = Running::default();
+    let known = (running.clone(), numbers::launcher(&variable).unwrap_or_default());
     let agent = agent::Config {
-        registered: host::note(config.client.clone(), &numbers.job, numbers.task),
+        registered: host::note(config.client.clone(), &numbers.job, numbers.task, known),
         cluster: config.cluster.clone(),
         job: numbers.job.clone(),
         flags: config.agent_flags.clone(),
@@ -154,7 +161,7 @@ async fn prepare(config: &Config, tf_config: Option<&TfConfig>) -> Result<Ready,
     });
     let mindspore = mindspore.transpose()?;
     mindspore.iter().flat_map(|told| &told.notes).for_each(|note| say(note));
-    Ok(Ready { numbers, tasks, agent, mindspore })
+    Ok(Ready { numbers, tasks, agent, mindspore, running })
 }
 
 impl Ready {
@@ -218,7 +225,7 @@ impl Ready {
             mindspore: self.mindspore.clone(),
         };
         let stderr = if config.tail { Stderr::Piped } else { Stderr::Inherited };
-        program::run(&config.line, told.variables()?, stderr, signals).await
+        program::run(&config.line, told.variables()?, stderr, (&self.running, signals)).await
     }
 }
 

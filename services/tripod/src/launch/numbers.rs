@@ -69,6 +69,14 @@ pub(crate) fn find(
     Ok(Numbers { job, tasks, task, notes })
 }
 
+/// Who started this process, and as which of its own: `Slurm 5`. `None`: nobody that is known.
+pub(crate) fn launcher(variables: Variables<'_>) -> Option<String> {
+    LAUNCHERS.iter().find_map(|launcher| {
+        let number: u32 = variables(launcher.task)?.parse().ok()?;
+        Some(format!("{} {number}", launcher.name))
+    })
+}
+
 /// Takes the first launcher that tells the task.
 fn look(variables: Variables<'_>, tf_config: Option<&TfConfig>) -> Result<Found, Failure> {
     for launcher in &LAUNCHERS {
@@ -179,6 +187,20 @@ mod tests {
 
     fn found(tasks: impl Into<Option<u32>>, task: u32) -> Result<Numbers, String> {
         Ok(Numbers { job: "j".into(), tasks: tasks.into(), task, notes: vec![] })
+    }
+
+    #[test]
+    fn who_started_a_process_and_as_which_is_told_in_words() {
+        let of = |variables: &[(&str, &str)]| {
+            let get = |name: &str| {
+                variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+            };
+            launcher(&get)
+        };
+        let within = [("SLURM_PROCID", "0"), ("OMPI_COMM_WORLD_RANK", "3")];
+        assert_eq!(of(&within).as_deref(), Some("Open MPI 3"), "the one that started it");
+        assert_eq!(of(&[("RANK", "x"), ("SLURM_PROCID", "5")]).as_deref(), Some("Slurm 5"));
+        assert_eq!(of(&[("RANK", "x")]), None);
     }
 
     #[test]

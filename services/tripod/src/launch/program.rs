@@ -14,6 +14,7 @@ use tripod_client::wire;
 use tripod_proto::code::Code;
 
 use crate::failure::Failure;
+use crate::launch::host::Running;
 use crate::launch::signals::{Signals, asks_for_an_end, terminal_tells_all};
 use crate::launch::witness::{Before, Tail};
 use crate::view::time;
@@ -122,7 +123,7 @@ pub(crate) async fn run(
     line: &[OsString],
     variables: Vec<(&'static str, String)>,
     stderr: Stderr,
-    signals: &mut Signals,
+    (running, signals): (&Running, &mut Signals),
 ) -> Result<Ended, Failure> {
     let (program, arguments) = line.split_first().expect("the command line has a program");
     let before = Before::look();
@@ -139,11 +140,13 @@ pub(crate) async fn run(
             format!("cannot start `{program}`: {error}; check what stands behind `--`"),
         )
     })?;
+    running.began(process.id());
     let following = process.stderr.take().map(|pipe| {
         let tail = Tail::default();
         (tail.clone(), tokio::spawn(tail.follow(pipe)))
     });
     let (status, asked) = wait(&mut process, signals).await?;
+    running.ended();
     let at_ms = time::now_ms();
     let tail = match following {
         Some((tail, following)) => {

@@ -5,6 +5,9 @@ use crate::launch::agent::ListenAddresses;
 use crate::launch::mindspore::MindsporeEnvironment;
 use crate::launch::tf_config::TfConfig;
 
+/// Says which task of its job a program is, to whatever it is written with.
+pub(crate) const TASK_VARIABLE: &str = "JAX_PROCESS_ID";
+
 /// What the program has to be told.
 #[derive(Debug)]
 pub(crate) struct ProgramEnvironment<'a> {
@@ -30,7 +33,7 @@ impl ProgramEnvironment<'_> {
             // Process 0 starts a service of its own, whatever it is told. Nobody calls it there.
             ("JAX_COORDINATOR_BIND_ADDRESS", "127.0.0.1:0".to_owned()),
             ("JAX_NUM_PROCESSES", self.tasks.to_string()),
-            ("JAX_PROCESS_ID", self.task.to_string()),
+            (TASK_VARIABLE, self.task.to_string()),
         ];
         if self.fail_fast.is_none() {
             // Calls wait while the agent is started again.

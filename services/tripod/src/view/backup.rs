@@ -8,6 +8,7 @@ use tripod_state::restore::Jobs;
 use tripod_state::snapshot::Counts;
 
 use crate::args::initial::InitialMembers;
+use crate::sealed::Outer;
 use crate::view::{count, time};
 
 /// What is in a file. Hashes are hexadecimal text: JSON's numbers are too small for them.
@@ -26,6 +27,47 @@ pub(crate) struct ContentsView {
     digest: String,
     voters: Vec<VoterView>,
     counts: Counts,
+    /// Of a sealed file alone: `bytes` and `hash` are of what is in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sealed: Option<OuterView>,
+}
+
+/// A sealed file as it lies there.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct OuterView {
+    bytes: u64,
+    hash: String,
+}
+
+impl OuterView {
+    fn of(outer: Outer) -> Self {
+        Self { bytes: outer.bytes, hash: hex(outer.hash) }
+    }
+
+    fn line(&self) -> String {
+        format!("{} bytes, hash {}", self.bytes, self.hash)
+    }
+}
+
+/// A sealed file that nobody opened, and that is the one that was saved.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct SealedFileView {
+    file: String,
+    sealed: OuterView,
+}
+
+impl SealedFileView {
+    pub(crate) fn of(file: &Path, outer: Outer) -> Self {
+        Self { file: file.display().to_string(), sealed: OuterView::of(outer) }
+    }
+
+    pub(crate) fn render(&self) -> String {
+        lines(&[
+            ("unchanged", self.file.clone()),
+            ("sealed", self.sealed.line()),
+            ("holds", "unknown: without --identity nothing of it was read".to_owned()),
+        ])
+    }
 }
 
 /// A voter of the cluster in which the file was saved.
@@ -50,19 +92,27 @@ impl ContentsView {
             digest: hex(contents.digest),
             voters: voters.collect(),
             counts: contents.counts,
+            sealed: None,
         }
+    }
+
+    /// The same of a file that is sealed.
+    pub(crate) fn sealed(self, outer: Option<Outer>) -> Self {
+        Self { sealed: outer.map(OuterView::of), ..self }
     }
 
     pub(crate) fn render(&self, verdict: &str) -> String {
         let voters = self.voters.iter().map(|voter| format!("{}={}", voter.id, voter.peer));
         let age = time::since(self.time_ms, time::now_ms());
-        lines(&[
+        let mut facts = vec![
             (verdict, self.file.clone()),
             ("cluster", format!("{}, voters {}", self.cluster_id, voters.collect::<Vec<_>>().join(","))),
             ("index", format!("{} of term {}, {age} ago by the log's time", self.index, self.term)),
             ("holds", counts(&self.counts)),
             ("file", format!("{} bytes, format {}, hash {}", self.bytes, self.format, self.hash)),
-        ])
+        ];
+        facts.extend(self.sealed.as_ref().map(|sealed| ("sealed", sealed.line())));
+        lines(&facts)
     }
 }
 
@@ -174,6 +224,25 @@ mod tests {
         let text = view.render("saved");
         assert!(
             text.starts_with("saved    b.snap\ncluster  prod-1, voters 1=a:1\nindex    41 of term 3"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_sealed_file_is_told_besides_what_is_in_it() {
+        let outer = Outer { bytes: 300, hash: 0xab };
+        let view = ContentsView::of(Path::new("b.snap.age"), &contents()).sealed(Some(outer));
+        let text = view.render("whole");
+        assert!(text.contains("\nfile     100 bytes, format 2, hash ffffffffffffffff\n"), "{text}");
+        assert!(text.ends_with("\nsealed   300 bytes, hash 00000000000000ab"), "{text}");
+        let json = serde_json::to_value(&view).expect("JSON");
+        assert_eq!(json["sealed"]["hash"], "00000000000000ab");
+        let plain = serde_json::to_value(view.sealed(None)).expect("JSON");
+        assert!(plain.get("sealed").is_none(), "{plain}");
+
+        let text = SealedFileView::of(Path::new("b.snap.age"), outer).render();
+        assert!(
+            text.starts_with("unchanged  b.snap.age\nsealed     300 bytes, hash 00000000000000ab"),
             "{text}"
         );
     }

@@ -26,8 +26,11 @@ fn job_with(text: &str) -> wire::Job {
         ..Default::default()
     };
     let end = wire::ProcessEnd { tail: text(), ..Default::default() };
-    let (state, end) = ("error".to_owned(), Some(end));
-    let task = wire::TaskState { state, error: text(), reason: text(), end, ..Default::default() };
+    let (client, agent, launcher) = (text(), text(), text());
+    let origin = Some(wire::TaskOrigin { host: text(), pid: 1, client, agent, launcher });
+    let (state, end, host) = ("error".to_owned(), Some(end), text());
+    let (error, reason) = (text(), text());
+    let task = wire::TaskState { state, error, reason, end, host, origin, ..Default::default() };
     wire::Job {
         name: text(),
         note: text(),

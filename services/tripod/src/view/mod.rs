@@ -16,6 +16,7 @@ pub(crate) mod level;
 pub(crate) mod mars;
 pub(crate) mod members;
 pub(crate) mod mindspore;
+mod origin;
 pub(crate) mod ray;
 pub(crate) mod recovery;
 pub(crate) mod scheduled;

@@ -10,6 +10,7 @@ use tripod_client::wire;
 
 use crate::output::Table;
 use crate::view::end::EndView;
+use crate::view::origin::OriginView;
 use crate::view::{tasks, time};
 
 /// More tasks than this are told in ranges.
@@ -35,6 +36,9 @@ pub(super) struct TaskView {
     /// Where its process runs, if somebody has said it.
     #[serde(skip_serializing_if = "String::is_empty")]
     host: String,
+    /// Where its process comes from, if anybody has said it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<OriginView>,
     /// How its process ended, if whoever started it has said so.
     #[serde(skip_serializing_if = "Option::is_none")]
     end: Option<EndView>,
@@ -103,6 +107,7 @@ impl TaskView {
             reason: task.reason.clone(),
             silence_limit_ms: task.silence_limit_ms,
             host: task.host.clone(),
+            origin: task.origin.as_ref().and_then(OriginView::of),
             end: task.end.as_ref().map(EndView::of),
             heard_ms_ago: task.heard_ms_ago,
         }
@@ -139,15 +144,20 @@ impl TaskView {
 /// The tasks as a table. `each`: a row for each of them, however many they are. `heard_told`: the leader has said when it
 /// heard them.
 pub(super) fn table(tasks: &[TaskView], each: bool, heard_told: bool) -> String {
-    if each || tasks.len() <= ROWS_MAX { one_by_one(tasks, heard_told) } else { in_ranges(tasks) }
+    if each || tasks.len() <= ROWS_MAX { one_by_one(tasks, each, heard_told) } else { in_ranges(tasks) }
 }
 
-fn one_by_one(tasks: &[TaskView], heard_told: bool) -> String {
+/// `with_origins`: also where each process comes from, which is long.
+fn one_by_one(tasks: &[TaskView], with_origins: bool, heard_told: bool) -> String {
+    let with_origins = with_origins && tasks.iter().any(|task| task.origin.is_some());
     let with_hosts = tasks.iter().any(|task| !task.host.is_empty());
     let with_ages = heard_told && tasks.iter().any(TaskView::is_connected);
     let mut heads = vec!["TASK", "STATE", "INCARNATION", "ERROR"];
     if with_ages {
         heads.insert(HOST_COLUMN, "HEARD");
+    }
+    if with_origins {
+        heads.insert(HOST_COLUMN, "PROCESS");
     }
     if with_hosts {
         heads.insert(HOST_COLUMN, "HOST");
@@ -158,6 +168,10 @@ fn one_by_one(tasks: &[TaskView], heard_told: bool) -> String {
             vec![task.task.to_string(), task.state.clone(), task.incarnation.clone(), task.trouble()];
         if with_ages {
             cells.insert(HOST_COLUMN, task.heard());
+        }
+        if with_origins {
+            let origin = task.origin.as_ref().map_or_else(|| "-".to_owned(), OriginView::words);
+            cells.insert(HOST_COLUMN, origin);
         }
         if with_hosts {
             let host = if task.host.is_empty() { "-" } else { &task.host };
@@ -211,6 +225,25 @@ TASK  STATE      INCARNATION  HOST   ERROR
 1     connected  0            -";
         assert_eq!(told, expected);
         assert!(!table(&views(&[at(0, "")]), false, false).contains("HOST"));
+    }
+
+    #[test]
+    fn where_processes_come_from_has_a_column_where_each_task_is_asked_for() {
+        let from = |id, pid, client: &str, launcher: &str| {
+            let (client, launcher) = (client.to_owned(), launcher.to_owned());
+            let origin = Some(wire::TaskOrigin { pid, client, launcher, ..Default::default() });
+            wire::TaskState { origin, ..task(id, "connected") }
+        };
+        let tasks = [from(0, 4711, "grpc-c++/1.66.0", "Slurm 5"), from(1, 0, "", ""), task(2, "left")];
+        let expected = "\
+TASK  STATE      INCARNATION  PROCESS                             ERROR
+0     connected  0            pid 4711, Slurm 5, grpc-c++/1.66.0
+1     connected  0            -
+2     left       0            -";
+        assert_eq!(table(&views(&tasks), true, false), expected);
+        assert!(!table(&views(&tasks), false, false).contains("PROCESS"), "nobody asked");
+        let json = serde_json::to_value(views(&tasks)).expect("JSON");
+        assert_eq!((&json[0]["origin"]["pid"], json[1].get("origin")), (&4711.into(), None));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use nix::sys::signal::Signal;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
@@ -12,7 +13,7 @@ use tripod_wait::until_blocking;
 
 use crate::gang::{Member, gang};
 use crate::running::Running;
-use crate::support::{Dev, kill_by, reserve_ports};
+use crate::support::{Dev, kill_by, reserve_ports, send, stderr};
 
 /// Says where the agent is and which process it is, and goes on until a line comes.
 const WAITS: &str =
@@ -28,7 +29,9 @@ fn the_others_are_told_at_once_how_a_program_below_run_ended() {
     let dev = Dev::start(&ports, data.path(), &[]);
     let runtime = Runtime::new().expect("threads");
     v6_of_a_killed_program_all_learn_the_signal_and_the_last_line(&dev, &runtime);
+    v17_what_went_wrong_goes_into_a_bundle_and_is_told_after_the_job_is_gone(&dev);
     a_program_that_ends_with_0_and_has_not_left_is_missed_at_once(&dev, &runtime);
+    v7_a_program_that_is_stopped_below_run_is_named(&dev, &runtime);
     of_a_killed_run_its_agent_says_that_it_is_no_more(&dev, &runtime);
     with_report_exit_off_nobody_is_told(&dev, &runtime);
     v1_v15_who_registers_is_shown_as_that_and_who_died_meanwhile_as_ended(&dev, &runtime);
@@ -103,6 +106,28 @@ fn v6_of_a_killed_program_all_learn_the_signal_and_the_last_line(dev: &Dev, runt
     assert_eq!(shown["task_states"][0]["end"]["exit_code"], 3);
 }
 
+fn v17_what_went_wrong_goes_into_a_bundle_and_is_told_after_the_job_is_gone(dev: &Dev) {
+    let folder = tempfile::tempdir().expect("a directory");
+    let file = folder.path().join("killed.json");
+    let path = file.to_str().expect("a path");
+    let bundled = dev.run(&["diagnose", "killed", "--bundle", path, "--timeout=20"]);
+    assert_eq!(bundled.status.code(), Some(1), "{}", stderr(&bundled));
+    let bundle: Value = serde_json::from_slice(&std::fs::read(&file).expect("it was written")).expect("JSON");
+    let length = |list: &Value| list.as_array().map_or(0, Vec::len);
+    assert_eq!((length(&bundle["nodes"]), length(&bundle["job"]["task_states"])), (3, 3), "{bundle}");
+    assert!(bundle["diagnosis"]["findings"].is_array() && length(&bundle["job_events"]["events"]) > 2);
+    for node in bundle["nodes"].as_array().expect("a list") {
+        assert!(length(&node["events"]["events"]) > 0, "each has heard of a leader: {node}");
+    }
+    dev.text(&["job", "delete", "killed", "--yes"]);
+    let past = dev.run(&["diagnose", "killed", "--at", "1m", "--timeout=20"]);
+    assert_eq!(past.status.code(), Some(1), "{}", stderr(&past));
+    let said = String::from_utf8(past.stdout).expect("UTF-8");
+    let first = said.lines().next().unwrap_or_default();
+    assert!(first.starts_with("the first cause: "), "{said}");
+    assert!(first.contains("the process of task 2 was ended by SIGKILL"), "{said}");
+}
+
 fn a_program_that_ends_with_0_and_has_not_left_is_missed_at_once(dev: &Dev, runtime: &Runtime) {
     let (mut gang, waiting) = waiting(dev, runtime, "quits", &["--report-exit=status"]);
     let text = gang[2].running_ends_with(0);
@@ -112,6 +137,26 @@ fn a_program_that_ends_with_0_and_has_not_left_is_missed_at_once(dev: &Dev, runt
             format!("{TASK_2}ended with exit code 0 and has not left its job, as whoever started it saw");
         assert!(text.contains(&reason) && !text.contains("shard"), "{text}");
     }
+}
+
+fn v7_a_program_that_is_stopped_below_run_is_named(dev: &Dev, runtime: &Runtime) {
+    let (mut gang, waiting) = waiting(dev, runtime, "stopped", &[]);
+    let pid: u32 = gang[2].said[0].parse().expect("a process id");
+    until_blocking("where its process is", || {
+        (show(dev, "stopped")["task_states"][2]["origin"]["pid"] == pid).then_some(())
+    });
+    let found = || {
+        let output = dev.run(&["diagnose", "stopped", "--json", "--after=0.1", "--timeout=20"]);
+        let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        json["findings"].as_array().expect("a list").iter().find(|found| found["code"] == "T7107").cloned()
+    };
+    send(pid, Signal::SIGSTOP);
+    let frozen = until_blocking("T7107", &found);
+    assert_eq!((&frozen["tasks"], &frozen["sure"]), (&serde_json::json!([2]), &"certain".into()));
+    send(pid, Signal::SIGCONT);
+    until_blocking("nothing more of that", || found().is_none().then_some(()));
+    gang[2].running_ends_with(3);
+    assert_eq!(told(runtime, waiting).len(), 2);
 }
 
 fn of_a_killed_run_its_agent_says_that_it_is_no_more(dev: &Dev, runtime: &Runtime) {

@@ -16,6 +16,7 @@ mod job_ports;
 mod join;
 mod levels;
 mod mindspore;
+mod modes;
 mod monitoring;
 #[path = "../runbooks/page.rs"]
 mod page;
@@ -29,6 +30,7 @@ mod scheduler;
 mod schemas;
 #[path = "../runbooks/screen.rs"]
 mod screen;
+mod sealed_backup;
 mod site;
 mod start;
 mod status;

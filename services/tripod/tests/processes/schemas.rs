@@ -191,6 +191,7 @@ fn n9_what_is_printed_as_json_is_what_the_page_says() {
     taken("job note", &["job", "note", "train", "of Monday"]);
     taken("job events", &["job", "events", "train"]);
     taken("job events", &["events", "--since", "1h"]);
+    taken("job events", &["events", "--node", "1"]);
     taken("status", &["status", "--digest"]);
     taken("level show", &["level", "show"]);
     taken("node drain", &["node", "drain", "2"]);

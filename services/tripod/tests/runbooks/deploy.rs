@@ -6,9 +6,10 @@ use std::path::Path;
 use std::process::Command;
 
 /// Files that start nodes by a list of arguments.
-const LISTS: [(&str, &str); 3] = [
+const LISTS: [(&str, &str); 4] = [
     ("rendered/default.yaml", include_str!("../../../../deploy/kubernetes/rendered/default.yaml")),
     ("rendered/joining.yaml", include_str!("../../../../deploy/kubernetes/rendered/joining.yaml")),
+    ("rendered/protected.yaml", include_str!("../../../../deploy/kubernetes/rendered/protected.yaml")),
     ("compose.yaml", include_str!("../../../../deploy/compose/compose.yaml")),
 ];
 /// Files and pages with commands that people and programs type.

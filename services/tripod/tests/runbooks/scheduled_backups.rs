@@ -1,6 +1,8 @@
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
+use age::secrecy::ExposeSecret as _;
 use tripod_wait::until_blocking;
 
 use crate::page::{Block, Outcome, Target, blocks};
@@ -106,4 +108,40 @@ fn old_backups_go_when_newer_ones_are_whole_and_not_when_none_can_be_made() {
     fs::remove_file(site.backups()).expect("removed");
     fs::rename(&elsewhere, site.backups()).expect("moved back");
     until_blocking("backups again", || told(&site, 1)["failure"].is_null().then_some(()));
+}
+
+#[test]
+fn sealed_backups_are_made_and_told_by_nodes_that_cannot_open_them() {
+    let mut site = Site::new();
+    let blocks = blocks(PAGE);
+    let identity = age::x25519::Identity::generate();
+    let mut serve = serve_every_second(&blocks, 48);
+    serve.lines[0].push_str(&format!(" --backup-recipient {}", identity.to_public()));
+    for host in 1..=3 {
+        site.run_on(host, &serve);
+    }
+    site.run(blocks.iter().find(|block| block.lines[0].starts_with("export")).expect("on the page"));
+    let newest = |site: &Site| {
+        until_blocking("a sealed backup that is told of", || {
+            let name = told(site, 1)["newest_file"].as_str()?.to_owned();
+            name.ends_with(".snap.age").then(|| site.backups().join(name))
+        })
+    };
+    let file = newest(&site);
+    let (code, told_of) = site.attempt(&format!("tripod snapshot verify {}", file.display()));
+    assert_eq!(code, Some(1), "{told_of}");
+    assert!(told_of.contains("T5106 backup-sealed"), "{told_of}");
+
+    let keys = site.backups().join("key");
+    fs::write(&keys, identity.to_string().expose_secret()).expect("written");
+    fs::set_permissions(&keys, fs::Permissions::from_mode(0o600)).expect("set");
+    let line = format!("tripod snapshot verify {} --identity {}", file.display(), keys.display());
+    let (code, told_of) = site.attempt(&line);
+    assert_eq!(code, Some(0), "{told_of}");
+
+    // After a restart the node finds its own by their names.
+    site.kill(1);
+    site.run_on(1, &serve);
+    let again = newest(&site);
+    assert!(told(&site, 1)["failure"].is_null() && again >= file, "{}", again.display());
 }

@@ -21,6 +21,9 @@ const FAULT_AT: u64 = 5;
 const FIRST_STEPS_LIMIT: Duration = Duration::from_secs(240);
 /// Some steps: nothing in them needs the scheduler.
 const STEPS_LIMIT: Duration = Duration::from_secs(60);
+/// Steps of a minute, by the pace of the program.
+const STEPS_OF_A_MINUTE: u64 = 240;
+const MINUTE_LIMIT: Duration = Duration::from_secs(240);
 /// Workers say goodbye to the scheduler and to each other.
 const END_LIMIT: Duration = Duration::from_secs(120);
 /// Until every node has opened the port of a new job.
@@ -32,6 +35,7 @@ const PATIENT: [(&str, &str); 2] = [("MS_ENABLE_RECOVERY", "1"), ("MS_HEARTBEAT_
 /// The workers and their cluster.
 pub(super) struct Gang {
     // Fields drop in this order: clients go first.
+    /// One for each worker, or a launcher that passes on what all of its workers print.
     workers: Vec<Script>,
     /// What workers take for their scheduler, if that is no node.
     agent: Option<Agent>,
@@ -66,13 +70,41 @@ impl Gang {
 
     /// The same at an agent, which uses that node as long as it lives. Workers are told nothing of a scheduler that may be away.
     pub(super) async fn begin_at_agent(&mut self, node: u64) -> Result<()> {
+        self.start_agent(node, "127.0.0.1:0").await?;
+        self.begin(node).await
+    }
+
+    /// The same by MindSpore's own launcher. It starts a scheduler of its own where it finds the scheduler's address among
+    /// those of its machine's interfaces; this one works as well, and is not among them.
+    pub(super) async fn begin_by_launcher(&mut self, node: u64) -> Result<()> {
+        self.start_agent(node, "127.0.0.2:0").await?;
+        let (scheduler, logs) = (self.scheduler(node)?, self.folder.join("msrun"));
+        let count = WORKERS.to_string();
+        let arguments = [
+            "--scheduler",
+            &scheduler,
+            "--workers",
+            &count,
+            "--logs",
+            logs.to_str().context("the folder is no text")?,
+            "--until",
+            self.until.to_str().context("the folder is no text")?,
+        ];
+        let launcher =
+            Script::start(&self.python, "mindspore/msrun.py", &arguments, &[], &self.folder, "launcher")?;
+        self.workers.push(launcher);
+        self.reach(FAULT_AT, FIRST_STEPS_LIMIT).await
+    }
+
+    /// An agent that uses that node as long as it lives, and listens there for workers.
+    async fn start_agent(&mut self, node: u64, address: &str) -> Result<()> {
         let others = self.cluster.ids().filter(|known| *known != node);
         let nodes: Vec<_> =
             [node].into_iter().chain(others).map(|node| self.cluster.endpoint(node)).collect();
         let cluster = format!("--cluster={}", nodes.join(","));
-        let flags = vec!["--mindspore=127.0.0.1:0".to_owned(), cluster, format!("--job={JOB}")];
+        let flags = vec![format!("--mindspore={address}"), cluster, format!("--job={JOB}")];
         self.agent = Some(Agent::start("127.0.0.1:0", flags, &self.folder.join("agent.log")).await?);
-        self.begin(node).await
+        Ok(())
     }
 
     /// Where a worker finds its scheduler.
@@ -130,11 +162,18 @@ impl Gang {
 
     /// Waits until every worker has done step `number`.
     async fn reach(&mut self, number: u64, limit: Duration) -> Result<()> {
-        for worker in &mut self.workers {
-            let fits = |step: &Value| step["number"].as_u64().is_some_and(|at| at >= number);
-            worker.wait_for_step(limit, fits).await?;
+        for id in 0..WORKERS {
+            let fits =
+                |step: &Value| is_of(step, id) && step["number"].as_u64().is_some_and(|at| at >= number);
+            self.script_of(id).wait_for_step(limit, fits).await?;
         }
         Ok(())
+    }
+
+    /// What prints the steps of a worker.
+    fn script_of(&mut self, id: usize) -> &mut Script {
+        let place = if self.workers.len() == 1 { 0 } else { id };
+        &mut self.workers[place]
     }
 
     /// Waits for three more steps of every worker: two of them began after this call.
@@ -143,14 +182,23 @@ impl Gang {
         self.reach(furthest + 3, STEPS_LIMIT).await
     }
 
+    /// The same, and until the program has done the steps of a minute in all.
+    pub(super) async fn go_on_for_a_minute(&mut self) -> Result<()> {
+        self.go_on().await?;
+        self.reach(STEPS_OF_A_MINUTE, MINUTE_LIMIT).await
+    }
+
     /// Lets the program end. Every worker says how many steps it did, and all did as many. What MindSpore does after that,
     /// when the interpreter is taken down, is not judged: it sometimes crashes there at its own scheduler, too.
     pub(super) async fn finish(mut self) -> Result<String> {
         fs::write(&self.until, "").with_context(|| format!("cannot write {}", self.until.display()))?;
+        for script in &mut self.workers {
+            script.finish(END_LIMIT).await?;
+        }
         let mut steps = Vec::new();
-        for worker in &mut self.workers {
-            worker.finish(END_LIMIT).await?;
-            let end = worker.steps().into_iter().find(|step| step["step"] == "end");
+        for id in 0..WORKERS {
+            let worker = self.script_of(id);
+            let end = worker.steps().into_iter().find(|step| is_of(step, id) && step["step"] == "end");
             let end =
                 end.with_context(|| format!("a worker ended before its last step:\n{}", worker.output()))?;
             steps.push(end["steps"].as_u64().context("an end without its steps")?);
@@ -182,6 +230,11 @@ pub(super) fn not_yet(folder: &Path) -> Result<PathBuf> {
         fs::remove_file(&until).with_context(|| format!("cannot remove {}", until.display()))?;
     }
     Ok(until)
+}
+
+/// Whether that worker has done the step: a launcher says whose it is.
+fn is_of(step: &Value, id: usize) -> bool {
+    step["worker"].as_u64().is_none_or(|worker| usize::try_from(worker) == Ok(id))
 }
 
 fn last_number(worker: &Script) -> Option<u64> {

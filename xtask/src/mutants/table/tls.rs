@@ -18,7 +18,7 @@ pub(super) const ROWS: &[Mutant] = &[
         promise: "What another cluster's certificates say means nothing, whoever has signed them.",
         file: "services/tls/src/chain.rs",
         original: &["Some(realm) => identity.within(realm),"],
-        replacement: &["Some(_) => Ok(identity),"],
+        replacement: &["Some(_) => Ok::<_, tripod_identity::Refused>(identity),"],
         tests: TLS,
     },
     Mutant {

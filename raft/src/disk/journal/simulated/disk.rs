@@ -215,9 +215,9 @@ impl SimulatedDisk {
         self.inner.lock().forgetful = forgetful;
     }
 
-    /// From now on the vote that was found at the start is told to leaders that ask for the one that is held.
-    #[cfg(test)]
-    pub(crate) fn set_stale_votes(&self, stale: bool) {
+    /// From now on the vote that was found at the start is told to leaders that ask for the one that is held: a fault of
+    /// the node above, planted to see whether anybody notices.
+    pub fn set_stale_votes(&self, stale: bool) {
         self.inner.lock().stale_votes = stale;
     }
 

@@ -58,13 +58,12 @@ impl Client {
     }
 
     pub(super) async fn register(&mut self, node: &str) -> (Bytes, Bytes) {
-        let message = pb::RegistrationMessage {
-            node_id: node.into(),
-            host_name: "vm".into(),
-            role: "MS_WORKER".into(),
-            ..Default::default()
-        };
-        self.ask("0", message.encode_to_vec()).await
+        self.ask("0", registration(node)).await
+    }
+
+    /// [`Self::register`], without waiting for the answer.
+    pub(super) async fn come(&mut self, node: &str) {
+        self.say("0", registration(node)).await;
     }
 
     pub(super) async fn unregister(&mut self, node: &str) -> (Bytes, Bytes) {
@@ -91,6 +90,16 @@ impl Client {
     pub(super) async fn delete(&mut self, name: &str) -> (Bytes, Bytes) {
         self.ask("8", entry(name, "")).await
     }
+}
+
+fn registration(node: &str) -> Vec<u8> {
+    let message = pb::RegistrationMessage {
+        node_id: node.into(),
+        host_name: "vm".into(),
+        role: "MS_WORKER".into(),
+        ..Default::default()
+    };
+    message.encode_to_vec()
 }
 
 fn unregistration(node: &str) -> Vec<u8> {

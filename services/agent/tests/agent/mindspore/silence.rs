@@ -117,6 +117,24 @@ async fn a_node_that_has_left_and_gone_while_nobody_led_has_left_behind_what_it_
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_node_that_has_gone_before_it_was_registered_takes_no_place() {
+    let setting = Setting::new(Script::default()).await;
+    let mut other = setting.connect();
+    other.register("1").await;
+    setting.nodes.backend.depose();
+    let mut one = setting.connect();
+    one.come("0").await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    drop(one);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    setting.nodes.backend.elect();
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    let nodes = setting.nodes.backend.state().topology_nodes(setting.nodes.scope).expect("the job is there");
+    assert_eq!(nodes.iter().map(|node| node.node.as_str()).collect::<Vec<_>>(), ["1"]);
+    setting.end().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_message_that_nobody_answers_for_too_long_ends_its_connection() {
     let setting = Setting::with(Script::default(), |mut config| {
         config.timing.max_outage = Duration::from_secs(20);

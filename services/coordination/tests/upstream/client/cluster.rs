@@ -105,9 +105,10 @@ impl Cluster {
     pub(crate) async fn connecting(&self, agent: &Agent) -> Call<()> {
         let (id, life) = (TaskId(agent.task()), agent.incarnation());
         let is = move |command: &Command| match command {
-            Command::Task(task::Command::Register { task, incarnation, .. }) => {
-                *task == id && incarnation.0 == life
-            }
+            Command::Task(
+                task::Command::Register { task, incarnation, .. }
+                | task::Command::RegisterFrom { task, incarnation, .. },
+            ) => *task == id && incarnation.0 == life,
             _ => false,
         };
         self.begin(agent.connect(), is).await

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use tripod_raft::backup::{self, Plan};
+use tripod_raft::backup::{self, Plan, Restored};
 use tripod_state::ids::NodeId;
 use tripod_state::restore::Jobs;
 
@@ -11,6 +11,7 @@ use super::progress::Ticker;
 use crate::args::initial::InitialMembers;
 use crate::failure::Failure;
 use crate::output::{self, Format};
+use crate::sealed::{self, Identities};
 use crate::view::backup::RestoredView;
 
 const EXAMPLES: &str = "\
@@ -40,6 +41,10 @@ pub(crate) struct RestoreArgs {
     /// A file that `tripod snapshot save` wrote
     file: PathBuf,
 
+    /// A file of identities of age that opens FILE, if that is sealed
+    #[arg(long, value_name = "FILE")]
+    identity: Option<PathBuf>,
+
     /// The data directory to make; it must not exist, or be empty
     #[arg(long, visible_alias = "data-dir", value_name = "DIR")]
     data: PathBuf,
@@ -62,6 +67,7 @@ pub(crate) struct RestoreArgs {
 }
 
 pub(super) async fn run(args: RestoreArgs, format: Format) -> Result<(), Failure> {
+    let identities = args.identity.as_deref().map(Identities::read).transpose()?;
     let plan = Plan {
         file: args.file,
         node: NodeId(args.node),
@@ -72,11 +78,23 @@ pub(super) async fn run(args: RestoreArgs, format: Format) -> Result<(), Failure
     };
     let carried_out = plan.clone();
     let _ticker = Ticker::start("snapshot restore", &plan.file);
-    let restored = super::aside(move || backup::restore(&carried_out)).await?;
+    let restored = super::aside(move || restore(&carried_out, identities.as_ref())).await?;
     let view = RestoredView::of(&plan, &restored, &args.members);
     match format {
         Format::Json => output::json(&view)?,
         Format::Table => output::line(&view.render())?,
     }
     Ok(())
+}
+
+/// Opens the file, if it is sealed. Blocks.
+fn restore(plan: &Plan, identities: Option<&Identities>) -> Result<Restored, Failure> {
+    if !sealed::is_sealed(&plan.file) {
+        return backup::restore(plan).map_err(super::refused);
+    }
+    let Some(identities) = identities else {
+        return Err(super::needs_identity(&plan.file, "tripod snapshot restore"));
+    };
+    let content = sealed::open(&plan.file, identities)?;
+    backup::restore_content(plan, content).map_err(super::refused)
 }

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use clap::Args;
 use tripod_client::Download;
 use tripod_proto::code::Code;
-use tripod_raft::backup::{self, Contents, Pace};
+use tripod_raft::backup::{Contents, Pace};
 
 use super::progress::Progress;
-use super::target::Target;
 use crate::cli::Global;
 use crate::failure::Failure;
+use crate::sealed::{self, Recipient, Sink};
 use crate::view::backup::ContentsView;
 
 const EXAMPLES: &str = "\
@@ -19,6 +19,7 @@ Examples:
   tripod snapshot save backup.snap --endpoints 10.0.0.2:7700        from this node
   tripod snapshot save backup.snap --local -o json                  also when there is no leader
   tripod snapshot save backup.snap --max-mib-per-s 0                as fast as it goes, when nobody is served
+  tripod snapshot save backup.snap.age --recipient age1...          sealed; `tripod snapshot verify` needs the identity
 
 The node that answers sends its state as of one log index, which is printed, and serves on meanwhile. The
 file holds every write that was acknowledged before the command began (not so with --local). It is written
@@ -39,6 +40,11 @@ pub(crate) struct SaveArgs {
     #[arg(long)]
     force: bool,
 
+    /// Seal the file for this recipient of age (X25519), whose identity alone opens it; may be given several times,
+    /// and then each of them does
+    #[arg(long = "recipient", value_name = "RECIPIENT,...", value_delimiter = ',')]
+    recipients: Vec<Recipient>,
+
     /// MiB a second that are taken from the node, and read again afterwards, at most: so those whom it serves
     /// hardly notice; 0 for no limit
     #[arg(long, value_name = "MIB", default_value_t = Pace::DEFAULT_MIB_PER_S)]
@@ -46,23 +52,25 @@ pub(crate) struct SaveArgs {
 }
 
 pub(super) async fn run(args: &SaveArgs, global: &Global) -> Result<(), Failure> {
-    let mut target = Target::open(&args.file, args.force)?;
+    sealed::check_number("--recipient", &args.recipients)?;
+    let mut sink = Sink::open(&args.file, args.force, &args.recipients)?;
     let mut download = global.client()?.save_snapshot(args.local).await?;
     let mut progress = Progress::new("snapshot save", download.begin().key_bytes);
     let pace = Pace::mib_per_s(args.max_mib_per_s);
     let mut walk = pace.walk();
     while let Some(bytes) = download.next().await? {
-        target.write(&bytes)?;
+        sink.write(&bytes)?;
         progress.add(bytes.len() as u64);
         // The node writes no faster than this is read.
         tokio::time::sleep(walk.step(bytes.len())).await;
     }
-    let target = target.finish()?;
-    let path = target.path();
-    let contents = super::aside(move || backup::verify_at(&path, pace)).await?;
+    let written = sink.finish()?;
+    let (contents, written) =
+        super::aside(move || written.verify(pace).map(|found| (found, written))).await?;
     check(&download, &contents)?;
-    target.put_in_place()?;
-    super::print("saved", &ContentsView::of(&args.file, &contents), global.format())
+    let outer = written.outer();
+    written.put_in_place()?;
+    super::print("saved", &ContentsView::of(&args.file, &contents).sealed(outer), global.format())
 }
 
 /// The file must be of what the node said.

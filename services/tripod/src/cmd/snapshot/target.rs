@@ -36,18 +36,23 @@ impl Target {
         let mut prefix = name.to_os_string();
         prefix.push(".");
         let made = tempfile::Builder::new().prefix(&prefix).suffix(".partial").tempfile_in(directory(file));
-        let unfinished = made.map_err(|error| failed(file, &error))?;
+        let unfinished = made.map_err(|error| cannot_write(file, &error))?;
         Ok(Self { file: file.to_owned(), replace, unfinished, unsynced_bytes: 0 })
     }
 
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.put(bytes).map_err(|error| cannot_write(&self.file, &error))
+    }
+
+    /// [`Self::write`] for those who have a word of their own for what fails.
+    pub(crate) fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.unsynced_bytes += bytes.len();
-        let mut written = self.unfinished.write_all(bytes);
+        self.unfinished.write_all(bytes)?;
         if self.unsynced_bytes >= SYNC_EVERY_BYTES {
             self.unsynced_bytes = 0;
-            written = written.and_then(|()| self.unfinished.as_file().sync_data());
+            self.unfinished.as_file().sync_data()?;
         }
-        written.map_err(|error| failed(&self.file, &error))
+        Ok(())
     }
 
     /// What the content is written to.
@@ -57,7 +62,7 @@ impl Target {
 
     /// Makes the content durable.
     pub(crate) fn finish(self) -> Result<Self, Failure> {
-        self.unfinished.as_file().sync_all().map_err(|error| failed(&self.file, &error))?;
+        self.unfinished.as_file().sync_all().map_err(|error| cannot_write(&self.file, &error))?;
         Ok(self)
     }
 
@@ -72,11 +77,11 @@ impl Target {
         let put = if replace { unfinished.persist(&file) } else { unfinished.persist_noclobber(&file) };
         put.map_err(|error| match error.error.kind() {
             ErrorKind::AlreadyExists => exists(&file),
-            _ => failed(&file, &error.error),
+            _ => cannot_write(&file, &error.error),
         })?;
         File::open(directory(&file))
             .and_then(|directory| directory.sync_all())
-            .map_err(|error| failed(&file, &error))
+            .map_err(|error| cannot_write(&file, &error))
     }
 }
 
@@ -97,7 +102,8 @@ fn exists(file: &Path) -> Failure {
     )
 }
 
-fn failed(file: &Path, error: &io::Error) -> Failure {
+/// The file cannot be written.
+pub(crate) fn cannot_write(file: &Path, error: &io::Error) -> Failure {
     Failure::new(
         Code::BackupIo,
         format!(

@@ -10,6 +10,9 @@ use crate::view::time::seconds;
 /// Ranges of tasks that a line shows; all are in JSON.
 const RANGES_SHOWN: usize = 16;
 
+/// Kinds of events that explain others.
+const CAUSES: [&str; 5] = ["ended", "given-up", "failed", "error-latched", "barrier-failed"];
+
 /// An event as JSON has it.
 #[derive(Debug, Serialize)]
 pub(crate) struct EventLine {
@@ -29,6 +32,9 @@ pub(crate) struct EventLine {
     text: String,
     /// What happened, in a sentence.
     said: String,
+    /// The node that has seen it itself; absent: it is of a job or the cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<u64>,
 }
 
 impl EventLine {
@@ -48,19 +54,34 @@ impl EventLine {
             name: event.name.clone(),
             text: event.text.clone(),
             said: said(event),
+            node: None,
         }
+    }
+
+    /// Whether something went wrong by itself, and not because of what had gone wrong before.
+    pub(crate) fn is_cause(&self) -> bool {
+        CAUSES.contains(&self.kind.as_str())
+    }
+
+    /// The same with the node that has seen it itself.
+    pub(crate) fn seen_by(self, node: Option<u64>) -> Self {
+        Self { node, ..self }
     }
 
     /// One line; `by_job`: with the day and the job.
     pub(crate) fn render(&self, by_job: bool) -> String {
         let said = output::text(&self.said);
         if by_job {
-            let job = if self.job.is_empty() { "(cluster)" } else { &self.job };
+            let place = match self.node {
+                Some(node) => format!("(node {node})"),
+                None if self.job.is_empty() => "(cluster)".to_owned(),
+                None => output::text(&self.job).into_owned(),
+            };
+            // A kind of a node is a word of that node.
             return format!(
-                "{}  {:<16} {:<21} {said}",
+                "{}  {place:<16} {:<21} {said}",
                 day_and_time(self.at_ms),
-                output::text(job),
-                self.kind
+                output::text(&self.kind)
             );
         }
         format!("{}  {:<21} {said}", time_of_day(self.at_ms), self.kind)
@@ -138,13 +159,33 @@ fn said(event: &wire::Event) -> String {
         "object-rebuilt" => {
             format!("a task of `{name}` runs again, as its results were lost{}", again(event.times))
         }
-        // What a newer build tells.
-        _ => [name.as_str(), text, &tasks]
-            .into_iter()
-            .filter(|part| !part.is_empty())
-            .collect::<Vec<_>>()
-            .join(" "),
+        _ => seen_by_node(event).unwrap_or_else(|| {
+            // What a newer build tells.
+            let parts = [name.as_str(), text, &tasks];
+            parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+        }),
     }
+}
+
+/// The same of what a node has seen itself.
+fn seen_by_node(event: &wire::Event) -> Option<String> {
+    let (name, text) = (&event.name, &event.text);
+    Some(match event.kind.as_str() {
+        "leader-known" | "leader-gone" => format!("{name} {text}"),
+        "calls-refused" | "calls-failed" | "callers-gone" => {
+            format!("{} of {name}: {text}", count(event.times, "call"))
+        }
+        "connections-refused" => format!("{} {text}", count(event.times, "connection")),
+        "turns-given-up" => format!("{}: {text}", count(event.times, "call")),
+        "paused" | "contact-lost" | "contact-found" | "disk-stalled" | "disk-answers" if event.times > 1 => {
+            format!("{text} ({} times within minutes)", event.times)
+        }
+        _ => return None,
+    })
+}
+
+fn count(times: u32, noun: &str) -> String {
+    format!("{times} {noun}{}", if times == 1 { "" } else { "s" })
 }
 
 fn again(times: u32) -> String {
@@ -188,6 +229,22 @@ mod tests {
         let event = wire::Event { text: "a\u{1b}[31m\nb".into(), ..event("failed") };
         let line = EventLine::of(&event).render(false);
         assert!(!line.contains('\u{1b}') && !line.contains('\n'), "{line}");
+    }
+
+    #[test]
+    fn what_a_node_has_seen_is_told_with_its_number() {
+        let of = |kind: &str, name: &str, text: &str, times| {
+            let (name, text) = (name.to_owned(), text.to_owned());
+            let event = wire::Event { name, text, times, tasks: Vec::new(), ..event(kind) };
+            EventLine { node: Some(2), ..EventLine::of(&event) }
+        };
+        let line = of("leader-known", "node 3", "leads in term 7", 1);
+        let expected = "2026-11-27 19:10:59  (node 2)         leader-known          node 3 leads in term 7";
+        assert_eq!(line.render(true), expected);
+        assert_eq!(of("calls-failed", "/a/B", "for its trouble", 1).said, "1 call of /a/B: for its trouble");
+        assert_eq!(of("calls-failed", "/a/B", "x", 3).said, "3 calls of /a/B: x");
+        assert_eq!(of("disk-answers", "", "after 3.0 s", 2).said, "after 3.0 s (2 times within minutes)");
+        assert_eq!(serde_json::to_value(line).expect("JSON")["node"], 2);
     }
 
     #[test]

@@ -43,7 +43,14 @@ pub(crate) struct HeadView {
 
 impl EventsView {
     pub(crate) fn of(answer: &wire::EventsResponse) -> Self {
-        Self { head: HeadView::of(answer), events: answer.events.iter().map(EventLine::of).collect() }
+        let node = (answer.of_node != 0).then_some(answer.of_node);
+        let line = |event| EventLine::of(event).seen_by(node);
+        Self { head: HeadView::of(answer), events: answer.events.iter().map(line).collect() }
+    }
+
+    /// What explains the others: the first thing that went wrong by itself.
+    pub(crate) fn cause(&self) -> Option<&EventLine> {
+        self.events.iter().find(|event| event.is_cause())
     }
 
     /// A head, and a line for each event; `by_job`: with the job of each.
@@ -128,6 +135,21 @@ fn since(rings: &[wire::EventRing], of: impl Fn(&wire::EventRing) -> u64) -> u64
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_loss_by_itself_is_the_cause() {
+        let event = |kind: &str, number| wire::Event { kind: kind.into(), number, ..Default::default() };
+        let of = |events| EventsView::of(&wire::EventsResponse { events, ..Default::default() });
+        let cascade = [
+            event("connected", 1),
+            event("ended-by-others", 2),
+            event("given-up", 3),
+            event("barrier-failed", 4),
+        ];
+        let cause = of(cascade.to_vec()).cause().map(|cause| cause.render(false));
+        assert!(cause.is_some_and(|cause| cause.contains("given-up")));
+        assert!(of(cascade[..2].to_vec()).cause().is_none());
+    }
 
     fn ring(began_ms: u64, since_ms: u64) -> wire::EventRing {
         wire::EventRing { began_ms, since_ms, ..wire::EventRing::default() }

@@ -3,17 +3,18 @@
 use std::fs::{self, File};
 use std::process::{Child, Stdio};
 
+use nix::sys::signal::Signal;
 use prost::Message as _;
 use serde_json::Value;
 use tripod_proto::ray as ray_wire;
 use tripod_proto::tripod::v1 as wire;
 use tripod_tls::Port;
-use tripod_wait::until_blocking;
+use tripod_wait::{until_async, until_blocking};
 
 use super::dialled::{Call, Dialled};
 use super::{call, certify_everybody, client, create_jobs, runtime};
 use crate::site::{NODES, Site};
-use crate::support::{reserve_ports, stderr, tripod};
+use crate::support::{reserve_ports, send, stderr, tripod};
 
 /// A process of the job `own`, whose certificate is in the directory of that name.
 struct Started(Child);
@@ -73,7 +74,7 @@ fn s44_a_store_and_a_worker_obey_nodes_and_tell_their_own_job_what_the_table_say
 
     let refused = site.run(Some("driver"), &["objstore", "--job", "own", "--port-tls", "strict"]);
     assert!(stderr(&refused).contains("T1511 tls-file"), "it is no store's: {}", stderr(&refused));
-    let _store = Started::new(&site, "store", &["objstore", "--directory", "objects"]);
+    let store_process = Started::new(&site, "store", &["objstore", "--directory", "objects"]);
     let store = until_blocking("the store to register", || {
         let said = fs::read_to_string(site.file("said-store")).ok()?;
         let told: Value = serde_json::from_str(said.lines().next()?).ok()?;
@@ -105,6 +106,7 @@ fn s44_a_store_and_a_worker_obey_nodes_and_tell_their_own_job_what_the_table_say
             assert!(!told || ["n1", "ann"].contains(&who), "{who}");
         }
     });
+    runtime().block_on(refuses_who_is_revoked(&site, &store_process, &store));
     // The nodes reach the worker: it is ordered to end.
     runtime().block_on(async {
         let ann = client(&site, "ann").await;
@@ -113,6 +115,17 @@ fn s44_a_store_and_a_worker_obey_nodes_and_tell_their_own_job_what_the_table_say
         assert_eq!(killed.code, Some(0), "{killed:?}");
     });
     until_blocking("the worker to end", || worker_process.0.try_wait().expect("looked").map(drop));
+}
+
+/// Also on a connection that was made before.
+async fn refuses_who_is_revoked(site: &Site<'_>, store: &Started, address: &str) {
+    let driver = Dialled::to(address, Port::Store, &site.file("driver")).await.expect("it is let in");
+    let info = || call("/ObjStore/ObjStoreInfo", &ray_wire::ObjStoreInfoRequest::default());
+    assert_eq!(driver.call(info()).await.code, Some(0));
+    site.pki(&["crl", "--ca", "ca", "--revoke", "job/own/driver", "--out", "store/crl.pem"]);
+    send(store.0.id(), Signal::SIGHUP);
+    let refused = || async { (driver.call(info()).await.code == Some(16)).then_some(()) };
+    until_async("the store to believe it no longer", refused).await;
 }
 
 /// Where a worker of the job listens that can be given a task.

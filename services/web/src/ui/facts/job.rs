@@ -126,8 +126,7 @@ pub(crate) fn age_of(ages: Option<&HeartbeatAges>, task: &Info) -> Option<u64> {
 
 /// Where the tasks run; an empty name: nobody has said it.
 fn hosts_of(state: &State, job: JobId, tasks: &[Info]) -> Value {
-    let host =
-        |task: &Info| state.process(job, task.task, task.incarnation).map_or("", |process| process.host);
+    let host = |task: &Info| state.host(job, task.task, task.incarnation);
     let (names, runs) = hosts::runs(tasks.iter().map(host));
     json!({"names": names, "runs": runs})
 }

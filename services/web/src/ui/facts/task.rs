@@ -13,7 +13,7 @@ pub(crate) fn look(state: &State, name: &str, task: TaskId, ages: Option<&Heartb
     let scope = Scope { job: id, service: None };
     let report = state.tasks(scope, &[task]).ok()?;
     let info = report.tasks.first()?;
-    let process = state.process(id, task, info.incarnation).unwrap_or_default();
+    let origin = state.origin(id, task, info.incarnation).cloned().unwrap_or_default();
     let silence = state.silence(id, task, info.incarnation, None);
     let gatherings = state.gatherings(scope, barriers::BARRIERS_SHOWN_MAX).ok()?;
     let names = |came: bool| {
@@ -29,7 +29,11 @@ pub(crate) fn look(state: &State, name: &str, task: TaskId, ages: Option<&Heartb
         "standing": state.standing(id, task).map(tripod_state::task::Standing::word),
         // A number of 64 bits is none that a browser keeps.
         "incarnation": info.incarnation.0.to_string(),
-        "host": process.host,
+        "host": state.host(id, task, info.incarnation),
+        "pid": origin.pid,
+        "client": origin.client,
+        "agent": origin.agent,
+        "launcher": origin.launcher,
         "heard_ms_ago": job::age_of(ages, info),
         "heard_told": ages.is_some(),
         "silence_limit_ms": silence.map(|silence| silence.tolerated_ms.0),
