@@ -9,7 +9,7 @@ use tripod_state::State;
 use tripod_state::ids::{NodeId, Term};
 
 use super::Node;
-use super::port::{self, Inspector, LeaderService, RaftService, Sanity};
+use super::port::{self, Inspector, LeaderService, RaftService, Sanity, Seldom};
 use super::trim::Trimmer;
 use crate::apply::engine::Raft;
 use crate::apply::state_machine::StateMachine;
@@ -59,6 +59,7 @@ impl Node {
             reports: self.reports.clone(),
             comparer: self.comparer.clone(),
             level_gate: self.level_handler.gate().clone(),
+            refusals: Seldom::default(),
             takes_newer: self.level_handler.own().takes_newer(),
         };
         let (machine, cluster) = (self.machine.clone(), cluster_id.clone());

@@ -9,6 +9,7 @@ use tripod_state::ids::{FeatureLevel, NodeId};
 use tripod_state::{Command, level};
 
 use super::inspect::Inspector;
+use super::seldom::Seldom;
 use super::teller::Teller;
 use crate::apply::hooks::Hooks;
 use crate::base::codec;
@@ -33,6 +34,8 @@ pub(crate) struct LeaderService {
     pub(crate) reports: Reports,
     pub(crate) comparer: Comparer,
     pub(crate) level_gate: LevelGate,
+    /// Of names of certificates.
+    pub(crate) refusals: Seldom,
     /// Whether this build takes commands of every level in a batch.
     pub(crate) takes_newer: bool,
 }
@@ -61,7 +64,7 @@ async fn turn(succession: Option<Succession>, batch: &ProposeRequest) -> Option<
 #[tonic::async_trait]
 impl LeaderApi for LeaderService {
     async fn propose(&self, request: Request<ProposeRequest>) -> Result<Response<ProposeResponse>, Status> {
-        let teller = Teller::of(&request);
+        let teller = Teller::of(&request, &self.refusals);
         let connection = request.extensions().get::<PeerConnection>();
         let succession = connection.map(|connection| connection.succession.clone());
         let turn = turn(succession, request.get_ref()).await;
@@ -102,7 +105,7 @@ impl LeaderApi for LeaderService {
             return Err(self.refusal());
         }
         self.wait_for_first_look().await?;
-        let teller = Teller::of(&request);
+        let teller = Teller::of(&request, &self.refusals);
         let command = request.into_inner().data;
         let outcome: Outcome = match self.level_gate.enter(level::NEWEST).await {
             Err(error) => Err(error).into(),

@@ -19,4 +19,5 @@ mod teller;
 pub(super) use inspect::Inspector;
 pub(super) use leader_service::LeaderService;
 pub(super) use sanity::Sanity;
+pub(super) use seldom::Seldom;
 pub(super) use server::{RaftService, bind, serve};

@@ -6,6 +6,7 @@ use tripod_state::Command;
 use tripod_state::ids::NodeId;
 use tripod_tls::Presented;
 
+use super::seldom::Seldom;
 use crate::base::error::ProposeError;
 use crate::peers::auth;
 use crate::peers::proof::PeerConnection;
@@ -16,14 +17,17 @@ pub(crate) struct Teller {
     node: Option<u64>,
     /// What its certificate calls it.
     name: Option<String>,
+    refusals: Seldom,
 }
 
 impl Teller {
-    pub(crate) fn of<T>(request: &Request<T>) -> Self {
+    /// `refusals`: when one is told. Whoever is refused tries again several times a second.
+    pub(crate) fn of<T>(request: &Request<T>, refusals: &Seldom) -> Self {
         let connection = request.extensions().get::<PeerConnection>();
         let presented = connection.and_then(|connection| connection.presented.as_ref());
         let name = presented.and_then(Presented::proved).and_then(|proved| proved.node());
-        Self { node: auth::source_of(request.metadata()), name: name.map(str::to_owned) }
+        let node = auth::source_of(request.metadata());
+        Self { node, name: name.map(str::to_owned), refusals: refusals.clone() }
     }
 
     /// Whether it may say what a command says of a node's certificate.
@@ -36,7 +40,9 @@ impl Teller {
             return Ok(());
         }
         let code = Code::NodeName;
-        tracing::warn!(code = %format_args!("T{}", code.number()), %node, "a peer says what another node's certificate is");
+        if self.refusals.is_due() {
+            tracing::warn!(code = %format_args!("T{}", code.number()), %node, "a peer says what another node's certificate is");
+        }
         Err(ProposeError::NoLeader(format!(
             "{code}: only node {node} itself says what its certificate calls it"
         )))
@@ -53,7 +59,9 @@ mod tests {
     fn s22_a_node_says_its_own_certificates_name_and_nobody_elses() {
         let bind = Command::Member(member::Command::Bind { node: NodeId(3), name: "n3".into() });
         let may = |node: Option<u64>, name: Option<&str>| {
-            Teller { node, name: name.map(str::to_owned) }.may_bind(&bind).is_ok()
+            Teller { node, name: name.map(str::to_owned), refusals: Seldom::default() }
+                .may_bind(&bind)
+                .is_ok()
         };
         assert!(may(Some(3), Some("n3")));
         for (node, name) in
@@ -66,6 +74,20 @@ mod tests {
         let drain = Command::Member(member::Command::Drain { node: NodeId(3), drained: true });
         assert!(Teller::default().may_bind(&drain).is_ok(), "who may do that is asked elsewhere");
         let plain = Request::new(());
-        assert!(Teller::of(&plain).may_bind(&bind).is_err(), "nothing was proved");
+        assert!(Teller::of(&plain, &Seldom::default()).may_bind(&bind).is_err(), "nothing was proved");
+    }
+
+    /// A permissive node that speaks plain text to its leader asks again and again.
+    #[tokio::test(start_paused = true)]
+    async fn whoever_may_not_say_it_fills_no_log_however_often_it_asks() {
+        let bind = Command::Member(member::Command::Bind { node: NodeId(3), name: "n3".into() });
+        let drain = Command::Member(member::Command::Drain { node: NodeId(3), drained: true });
+        let (refusals, plain) = (Seldom::default(), Request::new(()));
+        assert!(Teller::of(&plain, &refusals).may_bind(&drain).is_ok());
+        assert!(refusals.is_due(), "nothing was refused");
+        let refusals = Seldom::default();
+        assert!(Teller::of(&plain, &refusals).may_bind(&bind).is_err());
+        assert!(!refusals.is_due(), "that is told");
+        assert!(Teller::of(&plain, &refusals).may_bind(&bind).is_err(), "and this is not");
     }
 }
