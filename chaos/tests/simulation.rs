@@ -1,6 +1,5 @@
 //! The simulation: honest seeds pass and repeat themselves, and mistakes made on purpose are caught.
 
-use std::fmt::Debug;
 use std::process::Command;
 
 use tripod_simulation::{Options, Planted, SeedReport, run_seed};
@@ -11,11 +10,12 @@ fn short(planted: Option<Planted>) -> Options {
 }
 
 /// Which rules the first of these seeds broke that broke any.
-fn caught(planted: Planted, seeds: impl IntoIterator<Item = u64> + Clone + Debug) -> Vec<String> {
+fn caught(planted: Planted, seeds: impl IntoIterator<Item = u64>) -> Vec<String> {
     let broken = |report: &SeedReport| !report.violations.is_empty();
     let (scheduler, mindspore) = (planted.needs_scheduler(), planted.needs_mindspore());
     let options = Options { planted: Some(planted), scheduler, mindspore, ..Options::default() };
-    let report = seeds.clone().into_iter().map(|seed| run_seed(seed, &options)).find(broken);
+    let seeds: Vec<u64> = seeds.into_iter().collect();
+    let report = seeds.iter().map(|seed| run_seed(*seed, &options)).find(broken);
     let report = report.unwrap_or_else(|| panic!("{planted:?} was not caught in {seeds:?}"));
     report.violations.iter().map(|violation| violation.rule.clone()).collect()
 }

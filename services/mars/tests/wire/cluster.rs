@@ -1,11 +1,9 @@
 //! Schedulers and workers, as they are shown.
 
-use std::sync::Arc;
-
 use tonic::Code;
 use tripod_proto::mars::v1 as pb;
 
-use crate::support::{HELD, Machine, Node, sum_of_ones};
+use crate::support::{Machine, Node, sum_of_ones};
 
 fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
@@ -66,7 +64,7 @@ async fn object_stores_are_workers_and_their_processes_slots() {
 #[tokio::test]
 async fn a_worker_that_executes_something_has_no_slot_left_and_its_session_is_not_idle() {
     let node = Node::with_session().await;
-    let machine = Machine::playing(&node, Arc::new(|_| Err(HELD.to_owned()))).await;
+    let machine = Machine::holding(&node).await;
     node.submit("g", sum_of_ones()).await.expect("submitted");
     tripod_wait::until("it has something to do", || (!machine.keys().is_empty()).then_some(())).await;
     let infos = node.mars().get_workers_info(pb::GetWorkersInfoRequest::default()).await.expect("told");

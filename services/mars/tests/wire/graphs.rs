@@ -116,9 +116,7 @@ async fn a_chunk_that_fails_fails_its_graph_with_worker_and_traceback() {
 #[tokio::test]
 async fn a_graph_that_waits_is_stopped_and_only_then_deleted() {
     let node = Node::with_session().await;
-    // Its worker never says that it has done anything: there is none.
-    let machine = Machine::start(&node).await;
-    drop(machine);
+    let _machine = Machine::holding(&node).await;
     node.submit("g", sum_of_ones()).await.expect("submitted");
     let refused = delete(&node, "g").await.expect_err("it runs");
     assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
@@ -141,8 +139,7 @@ async fn nothing_happens_to_a_graph_that_has_ended_when_it_is_stopped() {
 #[tokio::test]
 async fn a_wait_whose_time_is_over_is_no_error() {
     let node = Node::with_session().await;
-    let machine = Machine::start(&node).await;
-    drop(machine);
+    let _machine = Machine::holding(&node).await;
     node.submit("g", sum_of_ones()).await.expect("submitted");
     let timeout = Some(prost_types::Duration { seconds: 0, nanos: 1_000_000 });
     let request = pb::WaitGraphRequest { session_id: "s".to_owned(), graph_key: "g".to_owned(), timeout };

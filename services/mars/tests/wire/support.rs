@@ -202,6 +202,12 @@ impl Machine {
         Self::playing(node, Arc::new(|_| Ok(()))).await
     }
 
+    /// One whose worker never says that it has done anything. One that is dropped would not do: a
+    /// connection that a node already has to it is still answered.
+    pub(crate) async fn holding(node: &Node) -> Self {
+        Self::playing(node, Arc::new(|_| Err(HELD.to_owned()))).await
+    }
+
     pub(crate) async fn playing(node: &Node, plays: Plays) -> Self {
         let mut tasks = JoinSet::new();
         let address = next_address();

@@ -361,8 +361,13 @@ stacks of main threads, the innermost frame first:
     fn only_a_process_that_was_started_as_that_task_is_read() {
         let other = check_started(std::process::id(), 3).expect_err("a process of this number, and no task");
         assert!(other.contains("not started as them"), "{other}");
-        let started = std::process::Command::new("sleep").arg("60").env(TASK_VARIABLE, "3").spawn();
-        let mut started = started.expect("there is a sleep");
+        // A process has an environment from some moment after it was made, which is past once it has said something.
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", "echo; read -r wait"]).env(TASK_VARIABLE, "3");
+        let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut started = started.expect("there is a shell");
+        let said = started.stdout.as_mut().expect("it is piped").read(&mut [0]);
+        assert_eq!(said.expect("it says something"), 1);
         let (own, others) = (check_started(started.id(), 3), check_started(started.id(), 33));
         started.kill().expect("it is a child");
         started.wait().expect("it has ended");

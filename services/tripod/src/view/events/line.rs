@@ -118,7 +118,9 @@ fn said(event: &wire::Event) -> String {
         "new-life" => format!("{tasks} came again, as another life"),
         "connected" => format!("{tasks} takes part"),
         "left" => format!("{tasks} left"),
-        "ended" => format!("the process of {tasks} {text}{}", others("ends")),
+        // What it says is of the first one, and which of the tasks that was it does not say.
+        "ended" if event.times > 1 => format!("the first of {} processes ({tasks}) {text}", event.times),
+        "ended" => format!("the process of {tasks} {text}"),
         "given-up" => format!("{tasks} was silent for too long"),
         "failed" => format!("{tasks} failed: {text}{}", others("failures")),
         "ended-by-others" => format!("{tasks} was ended because of others: {text}"),
@@ -212,7 +214,7 @@ mod tests {
         let line = EventLine::of(&event("ended")).render(false);
         assert_eq!(
             line,
-            "19:10:59.007  ended                 the process of task 0-1,3 was ended by SIGKILL (the first of 3 ends)"
+            "19:10:59.007  ended                 the first of 3 processes (task 0-1,3) was ended by SIGKILL"
         );
         let line = EventLine::of(&event("error-latched")).render(false);
         let expected = "19:10:59.007  error-latched         tasks that ask for errors are told: was ended by SIGKILL \
