@@ -50,6 +50,7 @@ use crate::peers::client::PeerClients;
 use crate::peers::gate::Gate;
 use crate::peers::proof::Proof;
 use crate::peers::send_gate::SendGate;
+use crate::snapshot::SnapshotStore;
 
 impl Node {
     /// Opens the storage, recovers the state, and joins the peers.
@@ -61,13 +62,11 @@ impl Node {
             open_storage(&options, &failure, &work, level_max).await?;
         let (gauge, admission) = (Gauge::new(&options.data, space.clone()), Admission::new(options.state));
         let (fitness, send_gate, heard) = (Fitness::new(), SendGate::new(), heard(&options));
-        let tls = wires.tls();
+        let (tls, names) = (wires.tls(), wires.names());
         let channels = Channels::new(wires, config::connect_timeout(&options), options.node.0, level_max);
         let calls = PeerCalls::new(LocalIdentity::of(&options), channels.clone());
         let clients = PeerClients::new(calls.clone(), snapshots.clone(), send_gate.clone());
-        let machine =
-            StateMachine::new(snapshots, options.cluster_id.clone(), hooks.clone(), failure.clone());
-        let names = tls.as_ref().map(|(_, expected)| expected.names()).unwrap_or_default();
+        let machine = new_machine(snapshots, &options, &hooks, &failure);
         let machine = machine.observed(observer).timed(log.stages()).with_skipped(skipped).naming(names);
         let machine = with_levels(machine, level_max, pin)?;
         let raft = match Raft::new(options.node.0, config, clients, log.clone(), machine.clone()).await {
@@ -159,6 +158,16 @@ fn level_handler(members: &Members, level_max: FeatureLevel) -> LevelHandler {
     let survey = Survey { calls: members.calls.clone(), raft: members.raft.clone(), own };
     let gate = LevelGate::new(machine, leadership.clone(), level_max);
     LevelHandler::new(survey, gate, members.submitter.clone(), leadership)
+}
+
+/// A state machine that has read nothing yet.
+fn new_machine(
+    snapshots: SnapshotStore,
+    options: &Options,
+    hooks: &Hooks,
+    failure: &Failure,
+) -> StateMachine {
+    StateMachine::new(snapshots, options.cluster_id.clone(), hooks.clone(), failure.clone())
 }
 
 /// The state machine of a build that supports levels up to this one.

@@ -16,6 +16,7 @@ use tripod_tls::{Dialled, PeerTls};
 use super::expected::Expected;
 use super::network::{BoxFuture, Listener, Network, Stream};
 use super::proof::{PeerConnection, host_of};
+use crate::apply::names::Names;
 
 /// Makes connections. Clones make the same.
 #[derive(Clone)]
@@ -43,6 +44,11 @@ impl Wires {
             Self::Protected(tls, expected) => Some((tls.clone(), expected.clone())),
             Self::Tcp | Self::Brought(_) => None,
         }
+    }
+
+    /// The names of nodes' certificates that this node goes by; none if there are no certificates.
+    pub(crate) fn names(&self) -> Names {
+        self.tls().map(|(_, expected)| expected.names()).unwrap_or_default()
     }
 
     /// The members are there from now on.
