@@ -3,6 +3,7 @@ file; its steps are printed here with the worker's number."""
 
 import argparse
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -51,13 +52,15 @@ def main():
     options = parser.parse_args()
     end_with_parent()
     host, port = options.scheduler.rsplit(":", 1)
-    launcher = [str(pathlib.Path(sys.executable).parent / "msrun")]
+    programs = pathlib.Path(sys.executable).parent
+    launcher = [str(programs / "msrun")]
     launcher += [f"--worker_num={options.workers}", f"--local_worker_num={options.workers}"]
     launcher += [f"--master_addr={host}", f"--master_port={port}", f"--log_dir={options.logs}", "--join=True"]
     program = [str(HERE / "train.py"), "--exit-with-parent", "--until", options.until]
     printed = [Printed(worker, options.logs / f"worker_{worker}.log") for worker in range(options.workers)]
-    # Standard input goes on to the workers, which end with it.
-    with subprocess.Popen([*launcher, *program]) as process:
+    # The launcher starts workers by the first `python` that is found. Standard input goes on to them, and they end with it.
+    environment = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
+    with subprocess.Popen([*launcher, *program], env=environment) as process:
         while process.poll() is None:
             for worker in printed:
                 worker.pass_on()
