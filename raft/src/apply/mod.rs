@@ -11,7 +11,6 @@
 //! | `levels` | what the log has meant for the levels of this node |
 //! | `pin` | that it is to support no more than a level, remembered in the data directory |
 //! | `cluster_configuration` | who the members are, as the membership entry lists them |
-//! | `names` | which certificate belongs to which node |
 //! | `met` | everybody whom the log has named |
 
 pub(crate) mod cluster_configuration;
@@ -21,6 +20,5 @@ mod glance;
 pub(crate) mod hooks;
 pub(crate) mod levels;
 pub(crate) mod met;
-pub(crate) mod names;
 pub(crate) mod pin;
 pub(crate) mod state_machine;

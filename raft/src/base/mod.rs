@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `types`, `runtime`, `codec` | what openraft must know of us; every byte we encode |
 //! | `options`, `local_identity` | what a node is started with, and which it is |
+//! | `names` | which certificate belongs to which node |
 //! | `error`, `failure` | why something did not come through, a node did not start, or cannot go on |
 //! | `advice` | what an operator is told who must give up a node's data |
 //! | `command` | which encoded commands can be read back |
@@ -19,6 +20,7 @@ pub(crate) mod command;
 pub(crate) mod error;
 pub(crate) mod failure;
 pub(crate) mod local_identity;
+pub(crate) mod names;
 pub(crate) mod observer;
 pub(crate) mod options;
 pub(crate) mod runtime;

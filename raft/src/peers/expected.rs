@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tripod_state::ids::CertificateName;
 
-use crate::apply::names::Names;
+use crate::base::names::Names;
 
 /// What the log says of certificates and of addresses, together. Clones are the same.
 #[derive(Debug, Clone, Default)]

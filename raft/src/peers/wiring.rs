@@ -16,7 +16,7 @@ use tripod_tls::{Dialled, PeerTls};
 use super::expected::Expected;
 use super::network::{BoxFuture, Listener, Network, Stream};
 use super::proof::{PeerConnection, host_of};
-use crate::apply::names::Names;
+use crate::base::names::Names;
 
 /// Makes connections. Clones make the same.
 #[derive(Clone)]
