@@ -18,6 +18,7 @@ use crate::ray::Ray;
 use crate::snapshot::Malformed;
 use crate::snapshot::read::Reader;
 use crate::snapshot::record::{Piece, Record};
+use crate::snapshot::write::Section;
 use crate::state::State;
 use crate::task::ended::Ends;
 use crate::task::interval::Intervals;
@@ -113,12 +114,12 @@ macro_rules! domains {
 
         /// What a section of a snapshot holds, domain by domain.
         pub(crate) fn records(jobs: &Table, section: SnapshotSection) -> impl Iterator<Item = Piece> + '_ {
-            std::iter::empty()$(.chain(
-                (<$domain>::SECTION == section)
-                    .then(move || jobs.iter().flat_map(|job| job.domains.$name.records(job.id)))
-                    .into_iter()
-                    .flatten(),
-            ))*
+            let sections = [$(
+                (<$domain>::SECTION == section).then(|| -> Section<'_> {
+                    Box::new(jobs.iter().flat_map(|job| job.domains.$name.records(job.id)))
+                }),
+            )*];
+            sections.into_iter().flatten().flatten()
         }
 
         /// Puts back what stands in a section of a snapshot and begins with `record`. Gives what stands behind it.

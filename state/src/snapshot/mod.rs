@@ -5,7 +5,7 @@ mod counts;
 pub(crate) mod read;
 pub(crate) mod record;
 pub(crate) mod unpresumed;
-mod write;
+pub(crate) mod write;
 
 pub use counts::Counts;
 pub use record::Record;

@@ -19,6 +19,10 @@ use crate::state::State;
 use crate::task::record::{Life, Task};
 use crate::token::Tokens;
 
+/// What follows in a snapshot. In boxes: one iterator of all of them by value is moved from frame to frame of the stack
+/// whenever it is folded, and had outgrown the stack of a thread.
+pub(crate) type Section<'a> = Box<dyn Iterator<Item = Piece> + Send + 'a>;
+
 impl State {
     /// Every record of this state, in order. Cloning a state is O(1), so this can run elsewhere
     /// while the original goes on.
@@ -59,24 +63,27 @@ impl State {
         let openers = openers.map(|(session, by)| Piece::Opener { session, identity: by.clone() });
         let names = self.names.iter().map(|(node, name)| Piece::Named { node: *node, name: name.clone() });
         let notes = self.notes.iter().map(|(job, note)| Piece::Note { job: *job, note: note.clone() });
-        std::iter::once(header)
-            .chain(members)
-            .chain(sessions)
-            .chain(self.jobs.iter().flat_map(job_records))
-            .chain(registry)
-            .chain(level)
-            .chain(notes)
-            .chain(self.drained.iter().map(|node| Piece::Drained { node: *node }))
-            .chain(domains::records(&self.jobs, SnapshotSection::BeforeSessionOwners))
-            .chain(owned)
-            .chain(domains::records(&self.jobs, SnapshotSection::BehindSessionOwners))
-            .chain(tokens(&self.tokens))
-            .chain(self.events.records())
-            .chain(names)
-            .chain(openers)
-            .chain(floor)
-            .chain(std::iter::once(Piece::End))
-            .map(Record)
+        let drained = self.drained.iter().map(|node| Piece::Drained { node: *node });
+        let sections: [Section<'_>; _] = [
+            Box::new(std::iter::once(header)),
+            Box::new(members),
+            Box::new(sessions),
+            Box::new(self.jobs.iter().flat_map(job_records)),
+            Box::new(registry.into_iter()),
+            Box::new(level.into_iter()),
+            Box::new(notes),
+            Box::new(drained),
+            Box::new(domains::records(&self.jobs, SnapshotSection::BeforeSessionOwners)),
+            Box::new(owned),
+            Box::new(domains::records(&self.jobs, SnapshotSection::BehindSessionOwners)),
+            Box::new(tokens(&self.tokens)),
+            Box::new(self.events.records()),
+            Box::new(names),
+            Box::new(openers),
+            Box::new(floor.into_iter()),
+            Box::new(std::iter::once(Piece::End)),
+        ];
+        sections.into_iter().flatten().map(Record)
     }
 }
 
