@@ -221,6 +221,7 @@ fn refused(reason: &str) -> Code {
         "member-unknown" | "member-not-added" => Code::MemberUnknown,
         "member-removed" => Code::NodeRemoved,
         "member-had-data" => Code::JoinLost,
+        "member-name" => Code::NodeName,
         "address-taken" | "address-malformed" | "address-stranger" => Code::AddressRefused,
         "nothing-to-change" => Code::NothingToChange,
         "member-silent" => Code::MemberSilent,

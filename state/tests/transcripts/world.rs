@@ -202,7 +202,7 @@ impl World {
             term: Term(1 + self.elections),
             now_ms: TimeMs(self.now),
         };
-        let command = match line.option("as") {
+        let command = match line.option("caller") {
             Some(path) => command.by(Identity::of_path(path).unwrap_or_else(|| line.unknown())),
             None => command,
         };
