@@ -22,7 +22,8 @@ const BETWEEN: u64 = 50;
 /// Runs a command of this build against the nodes at these addresses.
 async fn run(endpoints: &[String], arguments: &[&str]) -> Output {
     let mut command = Command::new(find_tripod().unwrap());
-    command.args(arguments).args(["--json", "--timeout", "60", "--endpoints", &endpoints.join(",")]);
+    let patience = deadline().as_secs().to_string();
+    command.args(arguments).args(["--json", "--timeout", &patience, "--endpoints", &endpoints.join(",")]);
     tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
 }
 
