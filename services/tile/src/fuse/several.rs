@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::partials::{for_merges, is_small, join_sets};
-use crate::chunk::{ChunkGraph, ChunkId, ChunkKey, ChunkNode, ChunkOperator, Gives, Takes};
+use crate::chunk::{ChunkGraph, ChunkId, ChunkKey, ChunkOperator, Gives, Takes};
 use crate::limits::SEVERAL_MAX;
 
 /// The same graph with reductions of one chunk as one, under the key of the first of them. Each merge takes its own.
@@ -48,6 +48,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::chunk::ChunkNode;
     use crate::fuse::fuse;
     use crate::fuse::partials::Tree;
     use crate::fuse::tests::{names, negative, ones, tiled};
