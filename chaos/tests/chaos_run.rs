@@ -7,12 +7,13 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 use tripod_processes::cluster::find_tripod;
-use tripod_wait::until_blocking;
+use tripod_wait::{scaled, until_blocking};
 
 fn chaos() -> Command {
     Command::new(env!("CARGO_BIN_EXE_tripod-chaos"))
@@ -255,10 +256,13 @@ fn a_cluster_that_forgets_is_caught_and_its_data_are_kept() {
 fn a_node_that_ends_by_itself_is_caught() {
     let folder = tempfile::tempdir().unwrap();
     // Each of them dies once: one that goes on dying only has the run wait until it gives up.
-    let first = "[ -e \"$data.once\" ] || { touch \"$data.once\"; (sleep 3; kill -9 $$) & }";
+    // In the middle of the run, which begins when all of them serve.
+    let [lives, minutes] = [3, 6].map(|seconds| scaled(Duration::from_secs(seconds)).as_secs_f64());
+    let first = format!("[ -e \"$data.once\" ] || {{ touch \"$data.once\"; (sleep {lives}; kill -9 $$) & }}");
     let broken = broken_tripod(folder.path(), &format!("{FIND_DATA}{first}"));
     let out = folder.path().join("out");
-    let arguments = ["calm", "--seed", "1", "--minutes", "0.1"];
+    let minutes = (minutes / 60.0).to_string();
+    let arguments = ["calm", "--seed", "1", "--minutes", &minutes];
     let output =
         chaos().arg("run").args(arguments).arg("--out").arg(&out).env("TRIPOD_BIN", broken).output().unwrap();
     let said = error_text(&output);

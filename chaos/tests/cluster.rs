@@ -71,7 +71,9 @@ const PUTS_AT_A_TIME: usize = 1_024;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_stream_writes_enters_the_log_in_its_order_although_much_of_it_waits_for_its_turn() {
-    let mut cluster = Cluster::start(ClusterOptions::tripod().unwrap()).await.unwrap();
+    // Slower than the default: an election on a loaded machine is not what is tested.
+    let timing = ["--raft-heartbeat-ms=200", "--election-min-ms=2000", "--election-max-ms=4000"];
+    let mut cluster = Cluster::start(ClusterOptions::tripod().unwrap().with_args(timing)).await.unwrap();
     let leader = cluster.wait_for_leader().await.unwrap();
     let follower = cluster.ids().find(|node| *node != leader).unwrap();
     for node in [leader, follower] {

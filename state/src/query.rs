@@ -8,6 +8,7 @@ use crate::ids::{DurationMs, Incarnation, JobId, JobName, JobSlot, Key, NodeId, 
 use crate::kv::store;
 use crate::limits::{ANSWER_BYTES_MAX, within};
 use crate::state::{Entry, State};
+use crate::task::process::Known;
 use crate::task::{Phase, Silence};
 use crate::{job, kv, member, ray, task};
 
@@ -75,13 +76,13 @@ impl State {
     /// What was said of the process that is this life of a task, if anything was.
     #[must_use]
     pub fn process(&self, job: JobId, task: TaskId, incarnation: Incarnation) -> Option<task::Process<'_>> {
-        self.jobs.get(job)?.domains.processes.of(task, incarnation)
+        self.jobs.get(job)?.domains.processes.of(task, incarnation).map(Known::shown)
     }
 
     /// Where the process that is this life of a task comes from, if anything was said of it.
     #[must_use]
     pub fn origin(&self, job: JobId, task: TaskId, incarnation: Incarnation) -> Option<&task::Origin> {
-        self.jobs.get(job)?.domains.origins.of(task, incarnation)
+        self.jobs.get(job)?.domains.origins.of(task, incarnation).map(|origin| &**origin)
     }
 
     /// The host of the process that is this life of a task: as whoever started it said, or else as its registration did; empty

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tripod_processes::attack::flood;
+use tripod_wait::scaled;
 
 use crate::scene::Scene;
 
@@ -20,7 +21,7 @@ const BETWEEN_MAX: u64 = (CALLERS * WRITES / 2) as u64;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f17_a_flood_of_writes_fails_no_write_of_others_and_takes_no_more_than_its_turns() {
     let mut scene = Scene::start().await;
-    let time = Duration::from_secs(8);
+    let time = scaled(Duration::from_secs(8));
     let before = scene.witnessed();
     let tally = scene
         .within_budget(format!("{CALLERS} callers x {WRITES} writes through one node"), async |aim| {

@@ -1,11 +1,8 @@
 //! F1: lists of tens of millions, a byte or two each on the wire.
 
-use std::time::Duration;
-
-use tripod_processes::attack::Bounds;
 use tripod_processes::attack::calls::{List, absurd_lists};
 
-use crate::scene::Scene;
+use crate::scene::{Scene, bounds};
 
 /// The audit had 34 million; twice as many are what the largest message holds, and of objects it had half of these.
 const fn elements(list: List) -> usize {
@@ -23,7 +20,7 @@ async fn f1_a_list_that_no_job_can_have_is_refused_and_never_committed() {
     // The bound of lists is the subject, and not that of memory, which would refuse these before anybody reads them.
     let mut scene = Scene::start_with(["--client-memory-mib=8192"]).await;
     for list in List::ALL {
-        let bounds = Bounds { count: 1, time: Duration::from_secs(60) };
+        let bounds = bounds(1, 60);
         let name = format!("{list:?}");
         let tally =
             scene.attack(&name, async |aim| absurd_lists(aim, bounds, list, elements(list)).await).await;

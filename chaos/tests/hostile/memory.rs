@@ -1,19 +1,13 @@
 //! F7, F11 and F14: memory that is held by who does not finish, does not go, or does not read.
 
-use std::time::Duration;
-
 use tripod_processes::attack::calls::{List, absurd_lists, unread_backups, unread_directories, waiting_gets};
 use tripod_processes::attack::wire::{Half, half_messages};
-use tripod_processes::attack::{Aim, Bounds, state};
+use tripod_processes::attack::{Aim, state};
 
-use crate::scene::Scene;
+use crate::scene::{Scene, bounds};
 
 /// The largest message that a node takes.
 const ANNOUNCED_BYTES: u32 = 66 << 20;
-
-const fn bounds(count: usize, seconds: u64) -> Bounds {
-    Bounds { count, time: Duration::from_secs(seconds) }
-}
 
 /// A thread and a fork of the state were held for each.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

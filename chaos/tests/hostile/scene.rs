@@ -1,9 +1,16 @@
 //! A cluster that is attacked beside a well-behaved client, and what is judged of it.
 
 use std::fmt::Display;
+use std::time::Duration;
 
-use tripod_processes::attack::{Aim, NODE_ARGS, RESIDENT_BYTES_MAX, Tally, Testimony, Witness};
+use tripod_processes::attack::{Aim, Bounds, NODE_ARGS, RESIDENT_BYTES_MAX, Tally, Testimony, Witness};
 use tripod_processes::cluster::{Cluster, ClusterOptions};
+use tripod_wait::scaled;
+
+/// So many, for which so many seconds are enough on a machine of usual speed.
+pub(crate) fn bounds(count: usize, seconds: u64) -> Bounds {
+    Bounds { count, time: scaled(Duration::from_secs(seconds)) }
+}
 
 /// Three nodes that serve.
 pub(crate) struct Scene {

@@ -1,13 +1,11 @@
 //! F2 and F8: sessions of others, and all of them.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use tripod_client::{Client, Condition, Config, Consistency};
-use tripod_processes::attack::{Bounds, sessions};
+use tripod_processes::attack::sessions;
 use tripod_wait::deadline;
 
-use crate::scene::Scene;
+use crate::scene::{Scene, bounds};
 
 /// Writes of a client that has a session.
 const STAMPED: usize = 60;
@@ -17,7 +15,7 @@ const STAMPED: usize = 60;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f2_guessed_sessions_swallow_no_write_of_others() {
     let mut scene = Scene::start().await;
-    let bounds = Bounds { count: 3_200, time: Duration::from_secs(20) };
+    let bounds = bounds(3_200, 20);
     let own =
         Client::new(&Config { endpoints: scene.cluster.endpoints(), timeout: deadline() }).unwrap().kv("");
     let writes = async {
@@ -42,7 +40,7 @@ async fn f2_guessed_sessions_swallow_no_write_of_others() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f8_a_node_has_a_session_when_a_client_takes_all_that_there_are() {
     let mut scene = Scene::start().await;
-    let bounds = Bounds { count: 200_000, time: Duration::from_secs(8) };
+    let bounds = bounds(200_000, 8);
     let tally = scene.attack("all sessions", async |aim| sessions::open(aim, bounds).await).await;
     assert!(tally.of("ResourceExhausted") > 0, "nobody was refused one: {tally}");
     scene.cluster.kill(1).unwrap();

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 use tripod_processes::cluster::{Cluster, NodePorts, NodeProcess, PortBlock, complaint, find_tripod};
-use tripod_wait::until_async;
+use tripod_wait::{deadline, until_async};
 
 /// A terminal.
 pub(crate) struct Operator {
@@ -26,7 +26,7 @@ impl Operator {
     /// Runs `tripod` with these arguments.
     pub(crate) async fn run_any(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(find_tripod().unwrap());
-        command.args(arguments).args(["--json", "--timeout", "30"]);
+        command.args(arguments).args(["--json", "--timeout", &deadline().as_secs().to_string()]);
         if ["remove", "replace"].iter().any(|lasting| arguments.get(1) == Some(lasting)) {
             command.arg("--yes");
         }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::ops::Range;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -121,15 +123,31 @@ impl Observer for Applied {
 }
 
 /// A port that is free, and that the kernel gives to nobody who does not ask for it: it lies below those
-/// for outgoing connections and for whoever binds port 0. Processes at the same time begin at other ones.
+/// for outgoing connections and for whoever binds port 0. Processes at the same time begin at other ones,
+/// and one that another of them was given is left to it as long as that one lives: its node may be stopped
+/// just now, and start again there.
 pub(crate) fn free_port() -> u16 {
     const PORTS: Range<u32> = 8_000..12_000;
     static NEXT: AtomicU32 = AtomicU32::new(0);
+    static GUARDS: Mutex<Vec<UnixDatagram>> = Mutex::new(Vec::new());
     let begin = std::process::id().wrapping_mul(61);
     let candidates = (0..PORTS.end - PORTS.start).map(|_| {
         let step = begin.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
         u16::try_from(PORTS.start + step % (PORTS.end - PORTS.start)).unwrap()
     });
-    let free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    let free = |port: &u16| {
+        let Some(guard) = guard(*port) else { return false };
+        let is_free = TcpListener::bind(("127.0.0.1", *port)).is_ok();
+        if is_free {
+            GUARDS.lock().unwrap().push(guard);
+        }
+        is_free
+    };
     candidates.into_iter().find(free).expect("one of 4000 ports is free")
+}
+
+/// Stands for a port: the kernel gives an abstract name to one process, and takes it back when that ends.
+fn guard(port: u16) -> Option<UnixDatagram> {
+    let address = SocketAddr::from_abstract_name(format!("tripod-raft-tests-port-{port}")).ok()?;
+    UnixDatagram::bind_addr(&address).ok()
 }

@@ -166,6 +166,8 @@ fn attempt_of(endpoint: &str, status: &Status) -> Attempt {
 mod tests {
     use std::net::TcpListener;
 
+    use tripod_wait::Nobody;
+
     use super::*;
 
     /// Far longer than any test takes.
@@ -176,7 +178,8 @@ mod tests {
         let port = |listener: &TcpListener| listener.local_addr().expect("bound").to_string();
         // The kernel takes connections for it, and nobody reads them.
         let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let closed = port(&TcpListener::bind("127.0.0.1:0").expect("a port"));
+        let nobody = Nobody::at_a_port();
+        let closed = nobody.address();
         let endpoints = vec![port(&silent), closed.clone()];
         let client = Client::new(&Config { endpoints, timeout: LIMIT }).expect("legal");
         let one = client.status_until(LIMIT, false, |answers| answers.len() == 1);

@@ -10,6 +10,7 @@ use tonic::{Request, Response, Status};
 use tripod_client::{Client, Condition, Config, Consistency, Error, Nodes, Phase};
 use tripod_lines::Lines;
 use tripod_proto::tripod::v1 as wire;
+use tripod_wait::Nobody;
 use wire::kv_server::{Kv, KvServer};
 use wire::sessions_server::{Sessions, SessionsServer};
 
@@ -166,9 +167,8 @@ async fn out_of_time_tells_every_node_and_phase() {
 async fn names_that_are_not_known_and_ports_where_nobody_listens_are_told_apart() {
     // No resolver takes a label of more than 63 characters, so none is asked.
     let unknown = format!("{}:1", "x".repeat(64));
-    let dead = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-    let nodes = [unknown, dead.expect("a free port").to_string()];
-    let nodes = Nodes::new(&nodes).expect("good addresses");
+    let nobody = Nobody::at_a_port();
+    let nodes = Nodes::new(&[unknown, nobody.address()]).expect("good addresses");
     let phase = async |place| nodes.channel(place).await.expect_err("nobody is there").phase;
     assert_eq!([phase(0).await, phase(1).await], [Phase::Resolve, Phase::Connect]);
 }

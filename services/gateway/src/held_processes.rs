@@ -10,7 +10,8 @@ use tripod_state::ids::{Incarnation, JobId, TaskId};
 
 /// What was told is believed for so long: whoever tells it repeats it in time.
 pub const HELD_BELIEVED_FOR: Duration = Duration::from_secs(15);
-/// Processes of all jobs that are remembered. Of more nobody hears from this node.
+/// Processes of all jobs that are remembered. Of more nobody hears from this node: where they are too many, each job has as
+/// many as any other, or all of its own.
 const HELD_MAX: usize = 4_096;
 /// Bytes of the kernel function's name that are kept.
 const WAITS_IN_BYTES_MAX: usize = 64;
@@ -43,9 +44,13 @@ struct Held {
     told: Instant,
 }
 
-/// The processes that do not run, by their tasks.
+/// The processes that do not run.
 #[derive(Default)]
-pub(crate) struct HeldProcesses(Mutex<BTreeMap<(JobId, TaskId), Held>>);
+pub(crate) struct HeldProcesses(Mutex<Jobs>);
+
+/// Of each job that has some, by their tasks.
+#[derive(Default)]
+struct Jobs(BTreeMap<JobId, BTreeMap<TaskId, Held>>);
 
 impl HeldState {
     /// As Linux calls it; `None`: such a process runs, or is no more.
@@ -78,34 +83,65 @@ impl HeldProcesses {
     ) {
         waits_in.truncate(waits_in.floor_char_boundary(WAITS_IN_BYTES_MAX));
         let now = Instant::now();
-        let mut held = self.0.lock();
-        if held.len() >= HELD_MAX && !held.contains_key(&place) {
-            held.retain(|_, held| held.is_believed(now));
-            if held.len() >= HELD_MAX {
-                return;
-            }
+        let mut jobs = self.0.lock();
+        if !jobs.has_room(place, now) {
+            return;
         }
-        let before = held.get(&place).filter(|before| before.is_believed(now));
+        let (job, task) = place;
+        let of_job = jobs.0.entry(job).or_default();
+        let before = of_job.get(&task).filter(|before| before.is_believed(now));
         let is_same = |before: &&Held| before.incarnation == incarnation && before.state == state;
         let since = before.filter(is_same).map_or(now, |before| before.since);
-        held.insert(place, Held { incarnation, state, waits_in, since, told: now });
+        of_job.insert(task, Held { incarnation, state, waits_in, since, told: now });
     }
 
     /// That process runs again, which says nothing of another life of its task.
-    pub(crate) fn release(&self, place: (JobId, TaskId), incarnation: Incarnation) {
-        let mut held = self.0.lock();
-        if held.get(&place).is_some_and(|held| held.incarnation == incarnation) {
-            held.remove(&place);
+    pub(crate) fn release(&self, (job, task): (JobId, TaskId), incarnation: Incarnation) {
+        let mut jobs = self.0.lock();
+        let Some(of_job) = jobs.0.get_mut(&job) else { return };
+        if of_job.get(&task).is_some_and(|held| held.incarnation == incarnation) {
+            of_job.remove(&task);
+        }
+        if of_job.is_empty() {
+            jobs.0.remove(&job);
         }
     }
 
     /// Those of a job.
     pub(crate) fn of(&self, job: JobId) -> BTreeMap<TaskId, HeldProcess> {
         let now = Instant::now();
-        let held = self.0.lock();
-        let of_job = held.range((job, TaskId(i32::MIN))..=(job, TaskId(i32::MAX)));
-        let believed = of_job.filter(|(_, held)| held.is_believed(now));
-        believed.map(|((_, task), held)| (*task, held.shown(now))).collect()
+        let jobs = self.0.lock();
+        let believed = jobs.0.get(&job).into_iter().flatten().filter(|(_, held)| held.is_believed(now));
+        believed.map(|(task, held)| (*task, held.shown(now))).collect()
+    }
+}
+
+impl Jobs {
+    /// Whether that process is remembered, if need be in the place of one that is believed no longer, or else of the last one
+    /// of a job that has more of them.
+    fn has_room(&mut self, (job, task): (JobId, TaskId), now: Instant) -> bool {
+        let is_known = self.0.get(&job).is_some_and(|of_job| of_job.contains_key(&task));
+        if is_known || self.count() < HELD_MAX {
+            return true;
+        }
+        self.0.retain(|_, of_job| {
+            of_job.retain(|_, held| held.is_believed(now));
+            !of_job.is_empty()
+        });
+        if self.count() < HELD_MAX {
+            return true;
+        }
+        let own = self.0.get(&job).map_or(0, BTreeMap::len);
+        let Some(largest) = self.0.values_mut().max_by_key(|of_job| of_job.len()) else { return true };
+        let has_more = largest.len() > own + 1;
+        if has_more {
+            largest.pop_last();
+        }
+        has_more
+    }
+
+    fn count(&self) -> usize {
+        self.0.values().map(BTreeMap::len).sum()
     }
 }
 
@@ -162,6 +198,28 @@ mod tests {
         tokio::time::advance(HELD_BELIEVED_FOR).await;
         held.hold((JOB, TaskId(all)), STOPPED, String::new());
         assert_eq!(held.of(JOB).len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn jobs_with_too_many_leave_each_other_as_many_as_they_have_and_all_to_one_with_few() {
+        let (held, [large, other, small]) = (HeldProcesses::default(), [1, 2, 3].map(JobId));
+        let tell = |job: JobId, tasks: usize| {
+            let tasks = i32::try_from(tasks).expect("few");
+            (0..tasks).for_each(|task| held.hold((job, TaskId(task)), STOPPED, String::new()));
+        };
+        let counts = || [large, other, small].map(|job| held.of(job).len());
+        tell(large, HELD_MAX);
+        tell(small, 10);
+        assert_eq!(counts(), [HELD_MAX - 10, 0, 10]);
+        let half = (HELD_MAX - 10) / 2;
+        tell(other, half + 10);
+        assert_eq!(counts(), [half, half, 10]);
+        for job in [large, other, large] {
+            tell(job, half + 10);
+            tell(small, 10);
+            assert_eq!(counts(), [half, half, 10], "told again, nothing changes");
+        }
+        assert!(held.of(large).contains_key(&TaskId(0)), "the last ones give way");
     }
 
     #[test]

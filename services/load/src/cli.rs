@@ -194,6 +194,7 @@ async fn interruptible<T>(bench: impl Future<Output = anyhow::Result<T>>) -> any
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use tripod_wait::Nobody;
 
     use super::*;
 
@@ -235,9 +236,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_cluster_that_is_not_there_is_named() {
-        let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+        let nobody = Nobody::at_a_port();
         let args = parse("barrier --seconds 0.1").unwrap();
-        let refused = run(args, vec![nobody.clone()]).await.unwrap_err();
-        assert!(format!("{refused:#}").contains(&nobody), "{refused:#}");
+        let refused = run(args, vec![nobody.address()]).await.unwrap_err();
+        assert!(format!("{refused:#}").contains(&nobody.address()), "{refused:#}");
     }
 }

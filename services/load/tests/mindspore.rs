@@ -11,6 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tripod_load::mindspore::{Dialect, Failure, Node, Registered, Role, Told, Worker};
 use tripod_proto::mindspore::{ps_core, topology};
+use tripod_wait::Nobody;
 
 const LIMIT: Duration = Duration::from_secs(5);
 
@@ -34,15 +35,11 @@ async fn say_rpc0(stream: &mut TcpStream, name: &[u8], body: &[u8]) {
     stream.write_all(&frame).await.unwrap();
 }
 
-async fn nobody() -> String {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-    listener.local_addr().unwrap().to_string()
-}
-
 #[tokio::test]
 async fn a_worker_goes_on_to_the_next_address_and_says_what_it_does_not_know() {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-    let addresses: Arc<[String]> = [nobody().await, listener.local_addr().unwrap().to_string()].into();
+    let nobody = Nobody::at_a_port();
+    let addresses: Arc<[String]> = [nobody.address(), listener.local_addr().unwrap().to_string()].into();
     let mut worker = Worker::new("3".into(), Dialect::V2_10, (addresses, 0), LIMIT);
     let refused = worker.register().await.unwrap_err();
     assert!(matches!(refused, Failure::Unsent(_)), "{refused}");

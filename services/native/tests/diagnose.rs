@@ -15,7 +15,7 @@ use tripod_gateway::{Gateway, MemoryBackend, Outage};
 use tripod_state::ids::{BarrierCounter, DurationMs, Incarnation, JobId, TaskId, TimeMs};
 use tripod_state::task::{End, How};
 use tripod_state::{Command, Reply, Scope, Ticket, barrier, kv, level, task};
-use tripod_wait::until_async;
+use tripod_wait::{until, until_async};
 
 /// A job of one name, served.
 struct Gang {
@@ -104,6 +104,12 @@ impl Gang {
         .await
     }
 
+    /// Waits until so many calls wait.
+    async fn wait(&self, calls: u64) {
+        until(format!("{calls} calls to wait"), || (self.gateway.waiting_calls() == calls).then_some(()))
+            .await;
+    }
+
     async fn is_well(&self) -> String {
         let found = self.client.diagnose("train", false, None).await.expect("asked").expect("a job");
         assert!(!found.found, "{}", found.text);
@@ -115,6 +121,7 @@ impl Gang {
 async fn v1_who_never_registered_is_named_and_a_job_that_is_not_there_is_none() {
     let gang = Gang::of(4, 100_000).await;
     let _waiting: Vec<_> = (0..3).map(|task| gang.register(task)).collect();
+    gang.wait(3).await;
     let (json, text) = gang.found("T7101").await;
     assert_eq!(
         (&json["verdict"]["tasks"], &json["verdict"]["where"]),
@@ -130,6 +137,7 @@ async fn v1_who_never_registered_is_named_and_a_job_that_is_not_there_is_none() 
 async fn v15_who_registered_and_hung_up_is_told_as_gone() {
     let gang = Gang::of(3, 100_000).await;
     let [_stays, goes] = [0, 1].map(|task| gang.register(task));
+    gang.wait(2).await;
     gang.found("T7101").await;
     goes.abort();
     let (json, text) = gang.found("T7102").await;
@@ -147,6 +155,7 @@ async fn v2_v3_who_computes_and_who_waits_for_a_key_are_told_apart() {
     let text = gang.is_well().await;
     assert!(text.starts_with("nobody waits at the coordinator"), "{text}");
     let _waiting: Vec<_> = [0, 1, 3].map(|task| gang.arrive("sync_7", task)).into();
+    gang.wait(3).await;
     let (json, _) = gang.found("T7105").await;
     let missing = &json["missing"][0];
     assert_eq!((&missing["task"], &missing["call"]), (&2.into(), &serde_json::Value::Null));
@@ -180,13 +189,13 @@ async fn the_last_one_at_a_barrier_is_told_to_have_passed_it() {
     gang.register_all(4).await;
     for barrier in ["sync_5", "sync_6"] {
         let others: Vec<_> = [0, 1, 3].map(|task| gang.arrive(barrier, task)).into();
-        let wait = || async { (gang.gateway.waiting_calls() == 3).then_some(()) };
-        until_async("the others wait", wait).await;
+        gang.wait(3).await;
         for one in others.into_iter().chain([gang.arrive(barrier, 2)]) {
             one.await.expect("no panic").expect("no outage").expect("passed");
         }
     }
     let _waiting: Vec<_> = [0, 1, 3].map(|task| gang.arrive("sync_7", task)).into();
+    gang.wait(3).await;
     let (json, text) = gang.found("T7105").await;
     let last = &json["missing"][0]["last_call"];
     assert_eq!((&last["subject"], &last["outcome"]), (&"sync_6".into(), &"passed".into()), "{text}");
@@ -197,8 +206,7 @@ async fn the_last_one_at_a_barrier_is_told_to_have_passed_it() {
 async fn how_long_somebody_waits_is_told_by_the_time_of_the_log() {
     let gang = Gang::on(Gateway::in_memory_at(TimeMs(5_000_000)), 2, 100_000).await;
     let _waiting = gang.register(0);
-    let waits = || async { (gang.gateway.waiting_calls() == 1).then_some(()) };
-    until_async("it waits", waits).await;
+    gang.wait(1).await;
     let text = gang.is_well().await;
     assert!(text.contains("the registration since 01:2"), "{text}");
     let mut told = gang.client.status(Duration::from_secs(10), false).await;
@@ -210,8 +218,7 @@ async fn places_that_were_not_looked_at_are_counted() {
     let gang = Gang::of(2, 100_000).await;
     gang.register_all(2).await;
     let _waiting: Vec<_> = (0..34).map(|number| gang.arrive(&format!("b{number}"), 0)).collect();
-    let wait = || async { (gang.gateway.waiting_calls() == 34).then_some(()) };
-    until_async("all of them wait", wait).await;
+    gang.wait(34).await;
     let text = gang.is_well().await;
     assert!(text.contains("\n  places   2 more, opened later, were not looked at"), "{text}");
 }
@@ -222,6 +229,7 @@ async fn of_a_key_with_a_long_name_nothing_is_said_but_its_end() {
     gang.register_all(2).await;
     let _waits = gang.arrive("sync_7", 0);
     let _gets = gang.get(&format!("{}/shard/2", "x".repeat(200)), 1);
+    gang.wait(2).await;
     let (json, text) = gang.found("T7104").await;
     assert_eq!(
         (&json["verdict"]["tasks"], &json["verdict"]["sure"]),
@@ -240,6 +248,7 @@ async fn v4_two_places_that_wait_for_each_other_are_both_named() {
     gang.register_all(4).await;
     let _waiting: Vec<_> = [0, 1, 3].map(|task| gang.arrive("sync_7", task)).into();
     let _elsewhere = gang.arrive("sync_8", 2);
+    gang.wait(4).await;
     let (json, _) = gang.found("T7103").await;
     let verdict = &json["verdict"];
     assert_eq!(verdict["parties"], serde_json::json!({ "sync_7": [0, 1, 3], "sync_8": [2] }));
@@ -318,6 +327,7 @@ async fn v13_time_outs_that_disagree_are_told_before_anybody_is_given_up() {
 async fn without_a_leader_it_is_told_from_memory_and_nobody_is_blamed() {
     let gang = Gang::of(2, 100_000).await;
     let _waiting = gang.register(0);
+    gang.wait(1).await;
     gang.found("T7101").await;
     gang.backend.depose();
     let (json, text) = gang.found("T7202").await;
@@ -330,8 +340,7 @@ async fn without_a_leader_it_is_told_from_memory_and_nobody_is_blamed() {
 async fn v16_of_5000_tasks_one_is_missing_in_few_lines_and_bytes() {
     let gang = Gang::of(5_000, 100_000).await;
     let _waiting: Vec<_> = (0..5_000).filter(|task| *task != 4_321).map(|task| gang.register(task)).collect();
-    let is_there = || async { (gang.gateway.waiting_calls() == 4_999).then_some(()) };
-    until_async("all others wait", is_there).await;
+    gang.wait(4_999).await;
     let (json, text) = gang.found("T7101").await;
     assert_eq!(json["verdict"]["tasks"], serde_json::json!([4_321]));
     assert!(text.lines().count() <= 24 && json.to_string().len() <= 200_000, "{text}");

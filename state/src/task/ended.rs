@@ -19,12 +19,13 @@ use crate::job::domains::{Domain, SnapshotSection};
 use crate::job::turn::Turn;
 use crate::level::Kind;
 use crate::limits::within;
-use crate::memory::{Weigh, Weighed, of_text};
+use crate::memory::{Weigh, of_text};
 use crate::runtime;
 use crate::snapshot::Malformed;
 use crate::snapshot::read::Reader;
 use crate::snapshot::record::{Piece, Record};
 use crate::task::Phase;
+use crate::task::lives::{Lives, Told};
 use crate::task::register::UNAVAILABLE;
 use crate::task::table::Table;
 
@@ -75,10 +76,10 @@ pub struct End {
     pub tail: String,
 }
 
-/// The newest ends of the processes of a job's tasks, each with the life that it was of.
+/// The newest ends of the processes of a job's tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Ends {
-    by_task: Weighed<TaskId, (Incarnation, End)>,
+    by_task: Lives<End>,
     /// How many of them have last words. Derived.
     tails: usize,
 }
@@ -133,12 +134,12 @@ impl End {
 impl Ends {
     /// That of this life of the task.
     pub(crate) fn of(&self, task: TaskId, incarnation: Incarnation) -> Option<&End> {
-        self.by_task.get(&task).filter(|(of, _)| *of == incarnation).map(|(_, end)| end)
+        self.by_task.of(task, incarnation)
     }
 
     /// The task is there again.
     pub(crate) fn forget(&mut self, task: TaskId) {
-        if let Some((_, end)) = self.by_task.remove(&task) {
+        if let Some(end) = self.by_task.forget(task) {
             self.tails -= usize::from(!end.tail.is_empty());
         }
     }
@@ -147,24 +148,42 @@ impl Ends {
     fn keep(&mut self, task: TaskId, incarnation: Incarnation, end: End) {
         self.forget(task);
         let tail = if self.tails < TAILS_KEPT { end.tail } else { String::new() };
-        self.put(task, incarnation, End { tail, ..end });
-    }
-
-    fn put(&mut self, task: TaskId, incarnation: Incarnation, end: End) {
-        self.tails += usize::from(!end.tail.is_empty());
-        self.by_task.insert(task, (incarnation, end));
+        self.tails += usize::from(!tail.is_empty());
+        self.by_task.keep(task, incarnation, End { tail, ..end });
     }
 }
 
-impl Weigh for (Incarnation, End) {
+impl Weigh for End {
     fn outside(&self) -> u64 {
-        of_text(self.1.tail.len())
+        of_text(self.tail.len())
+    }
+}
+
+impl Told for End {
+    const KEPT_SINCE: FeatureLevel = Kind::TASK_ENDED.needs;
+
+    fn is_legal(&self) -> bool {
+        self.tail.len() <= TAIL_BYTES_MAX
+    }
+
+    fn record(&self, job: JobId, task: TaskId, incarnation: Incarnation) -> Piece {
+        Piece::Ended { job, task, incarnation, end: self.clone() }
+    }
+
+    fn job_of(record: &Piece) -> Option<JobId> {
+        let Piece::Ended { job, .. } = record else { return None };
+        Some(*job)
+    }
+
+    fn of_record(record: Piece) -> Option<(TaskId, Incarnation, Self)> {
+        let Piece::Ended { task, incarnation, end, .. } = record else { return None };
+        Some((task, incarnation, end))
     }
 }
 
 impl Domain for Ends {
-    const SECTION: SnapshotSection = SnapshotSection::BehindSessionOwners;
-    const KEPT_SINCE: FeatureLevel = Kind::TASK_ENDED.needs;
+    const SECTION: SnapshotSection = Lives::<End>::SECTION;
+    const KEPT_SINCE: FeatureLevel = End::KEPT_SINCE;
 
     fn is_empty(&self) -> bool {
         self.by_task.is_empty()
@@ -183,17 +202,11 @@ impl Domain for Ends {
     }
 
     fn records(&self, job: JobId) -> impl Iterator<Item = Piece> {
-        self.by_task.iter().map(move |(task, (incarnation, end))| Piece::Ended {
-            job,
-            task: *task,
-            incarnation: *incarnation,
-            end: end.clone(),
-        })
+        self.by_task.records(job)
     }
 
     fn job_of(record: &Piece) -> Option<JobId> {
-        let Piece::Ended { job, .. } = record else { return None };
-        Some(*job)
+        End::job_of(record)
     }
 
     fn restore<I: Iterator<Item = Record>>(
@@ -202,14 +215,11 @@ impl Domain for Ends {
         record: Piece,
         reader: &mut Reader<I>,
     ) -> Result<(), Malformed> {
-        let Piece::Ended { task, incarnation, end, .. } = record else {
-            return reader.refuse("not the end of a process");
-        };
-        let ascending = self.by_task.get_max().is_none_or(|(last, _)| *last < task);
-        let fits = end.tail.len() <= TAIL_BYTES_MAX && (end.tail.is_empty() || self.tails < TAILS_KEPT);
-        reader.check(tasks.contains(task) && ascending && fits)?;
-        self.put(task, incarnation, end);
-        Ok(())
+        if let Piece::Ended { end, .. } = &record {
+            self.tails += usize::from(!end.tail.is_empty());
+        }
+        reader.check(self.tails <= TAILS_KEPT)?;
+        self.by_task.restore(tasks, record, reader)
     }
 }
 

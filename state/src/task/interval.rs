@@ -4,24 +4,17 @@
 //! the interval at which that client sends them. Where the job gives up sooner than its clients expect, it goes by the
 //! slower of the two: nobody is given up for being as slow as its program was told to be.
 
-use std::hash::{Hash, Hasher};
-
-use imbl::OrdMap;
-
 use crate::command::{Answer, Reply, Scope};
 use crate::fault::{Asked, Fault};
 use crate::ids::{DurationMs, FeatureLevel, Incarnation, JobId, TaskId};
-use crate::job::domains::{Domain, SnapshotSection};
 use crate::job::record::Job;
 use crate::job::turn::Turn;
 use crate::level::Kind;
 use crate::limits::TIMEOUT_MS_MAX;
-use crate::memory::of_map;
+use crate::memory::all_inside;
 use crate::runtime;
-use crate::snapshot::Malformed;
-use crate::snapshot::read::Reader;
-use crate::snapshot::record::{Piece, Record};
-use crate::task::table::Table;
+use crate::snapshot::record::Piece;
+use crate::task::lives::{Lives, Told};
 use crate::task::{Command, Phase, Silence};
 
 /// How long a task may take to its first heartbeat where its interval is not known, if its job gives up sooner: clients
@@ -32,47 +25,25 @@ pub const HEARTBEAT_INTERVAL_MS_MAX: DurationMs = DurationMs(TIMEOUT_MS_MAX / 2)
 /// Clients round deadlines, to three digits: two that differ by less than this part of the longer one are the same.
 const SAME_WITHIN_PERCENT: u64 = 5;
 
-/// The intervals of the tasks of a job, each with the life of which it is.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Intervals(OrdMap<TaskId, (Incarnation, DurationMs)>);
+/// The intervals of the tasks of a job. Without them the leader gives tasks the time that it gives all of which it knows
+/// nothing.
+pub(crate) type Intervals = Lives<Interval>;
 
-impl Intervals {
-    /// That of this life of the task.
-    pub(crate) fn of(&self, task: TaskId, incarnation: Incarnation) -> Option<DurationMs> {
-        self.0.get(&task).filter(|(of, _)| *of == incarnation).map(|(_, interval)| *interval)
-    }
+/// How long a task lets pass between two heartbeats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Interval(DurationMs);
 
-    /// Another life begins.
-    pub(crate) fn forget(&mut self, task: TaskId) {
-        self.0.remove(&task);
-    }
-}
+all_inside!(Interval);
 
-/// Without them the leader gives tasks the time that it gives all of which it knows nothing.
-impl Domain for Intervals {
-    const SECTION: SnapshotSection = SnapshotSection::BehindSessionOwners;
+impl Told for Interval {
     const KEPT_SINCE: FeatureLevel = Kind::TASK_NOTE_INTERVAL.needs;
 
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    fn is_legal(&self) -> bool {
+        is_legal(self.0)
     }
 
-    fn digest<H: Hasher>(&self, hasher: &mut H) {
-        self.hash(hasher);
-    }
-
-    fn bytes(&self) -> u64 {
-        of_map::<TaskId, (Incarnation, DurationMs)>(self.0.len())
-    }
-
-    fn records(&self, job: JobId) -> impl Iterator<Item = Piece> {
-        let known = self.0.iter();
-        known.map(move |(task, (incarnation, interval_ms))| Piece::Interval {
-            job,
-            task: *task,
-            incarnation: *incarnation,
-            interval_ms: *interval_ms,
-        })
+    fn record(&self, job: JobId, task: TaskId, incarnation: Incarnation) -> Piece {
+        Piece::Interval { job, task, incarnation, interval_ms: self.0 }
     }
 
     fn job_of(record: &Piece) -> Option<JobId> {
@@ -80,19 +51,9 @@ impl Domain for Intervals {
         Some(*job)
     }
 
-    fn restore<I: Iterator<Item = Record>>(
-        &mut self,
-        tasks: &Table,
-        record: Piece,
-        reader: &mut Reader<I>,
-    ) -> Result<(), Malformed> {
-        let Piece::Interval { task, incarnation, interval_ms, .. } = record else {
-            return reader.refuse("not an interval");
-        };
-        let ascending = self.0.get_max().is_none_or(|(last, _)| *last < task);
-        reader.check(tasks.contains(task) && ascending && is_legal(interval_ms))?;
-        self.0.insert(task, (incarnation, interval_ms));
-        Ok(())
+    fn of_record(record: Piece) -> Option<(TaskId, Incarnation, Self)> {
+        let Piece::Interval { task, incarnation, interval_ms, .. } = record else { return None };
+        Some((task, incarnation, Self(interval_ms)))
     }
 }
 
@@ -128,12 +89,16 @@ impl Job {
         let own_ms = self.spec.heartbeat_timeout_ms;
         // Clients of the oldest protocol send their first heartbeat at once.
         let beats_late = incarnation != runtime::INCARNATION;
-        let interval = told.and_then(bounded).or_else(|| self.domains.intervals.of(task, incarnation));
+        let interval = told.and_then(bounded).or_else(|| self.known_interval(task, incarnation));
         Silence {
             own_ms,
             tolerated_ms: interval.map_or(own_ms, |interval| tolerated(own_ms, interval)),
             first_ms: (interval.is_none() && beats_late).then(|| own_ms.max(FIRST_HEARTBEAT_MS)),
         }
+    }
+
+    fn known_interval(&self, task: TaskId, incarnation: Incarnation) -> Option<DurationMs> {
+        self.domains.intervals.of(task, incarnation).map(|known| known.0)
     }
 
     /// What is to be noted of a heartbeat that promises the next one within `told`, or does not say: what is news, and
@@ -156,7 +121,7 @@ impl Job {
         let told = told.and_then(bounded);
         // Who does not say sends them as the job asks.
         let interval = told.unwrap_or(DurationMs(own.0 / 2));
-        let is_news = match self.domains.intervals.of(task, incarnation) {
+        let is_news = match self.known_interval(task, incarnation) {
             Some(known) => told.is_some() && (exceeds(interval, known) || exceeds(known, interval)),
             None => own < FIRST_HEARTBEAT_MS || tolerated(own, interval) > own,
         };
@@ -179,7 +144,7 @@ impl Turn<'_> {
         }
         let record = self.job.tasks.get(task);
         if record.phase() == Phase::Connected && record.incarnation == incarnation {
-            self.job.domains.intervals.0.insert(task, (incarnation, interval));
+            self.job.domains.intervals.keep(task, incarnation, Interval(interval));
         }
         Ok(Answer::Done)
     }

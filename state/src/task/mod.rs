@@ -8,6 +8,7 @@ mod error;
 mod heartbeat;
 pub(crate) mod interval;
 pub(crate) mod leave;
+pub(crate) mod lives;
 pub(crate) mod origin;
 mod poll;
 pub(crate) mod process;

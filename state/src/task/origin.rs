@@ -1,21 +1,16 @@
 //! Where the processes of tasks come from, for people who look for one of many: the registration says it, and whoever started
 //! the process.
 
-use std::hash::{Hash, Hasher};
-
 use serde::{Deserialize, Serialize};
 
 use crate::command::{Command as AnyCommand, Reply};
 use crate::ids::{FeatureLevel, Incarnation, JobId, TaskId};
-use crate::job::domains::{Domain, SnapshotSection};
 use crate::job::turn::Turn;
 use crate::level::Kind;
-use crate::memory::{Weigh, Weighed, of_list, of_text};
+use crate::memory::{Weigh, of_list, of_text};
 use crate::runtime;
-use crate::snapshot::Malformed;
-use crate::snapshot::read::Reader;
-use crate::snapshot::record::{Piece, Record};
-use crate::task::table::Table;
+use crate::snapshot::record::Piece;
+use crate::task::lives::{Lives, Told};
 use crate::task::{Command, Phase};
 
 /// Bytes of a host's name or address in an [`Origin`]: of a longer one the beginning, which is what differs.
@@ -89,68 +84,38 @@ fn shorten(text: &mut String, bytes_max: usize) {
     text.shrink_to_fit();
 }
 
-/// The origins of a job's tasks, each with the life that it is of. One that says nothing is not kept.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Origins(Weighed<TaskId, (Incarnation, Box<Origin>)>);
+/// The origins of a job's tasks. One that says nothing is not kept.
+pub(crate) type Origins = Lives<Box<Origin>>;
 
 impl Origins {
-    /// That of this life of the task.
-    pub(crate) fn of(&self, task: TaskId, incarnation: Incarnation) -> Option<&Origin> {
-        self.0.get(&task).filter(|(of, _)| *of == incarnation).map(|(_, origin)| &**origin)
-    }
-
-    /// Another life begins.
-    pub(crate) fn forget(&mut self, task: TaskId) {
-        self.0.remove(&task);
-    }
-
     /// Something is said of this life. What was known of an earlier one is forgotten.
     pub(crate) fn add(&mut self, task: TaskId, incarnation: Incarnation, origin: Origin) {
-        let known = self.0.remove(&task).filter(|(of, _)| *of == incarnation);
-        let known = known.map(|(_, known)| *known).unwrap_or_default();
+        let known = self.take(task, incarnation).map(|known| *known).unwrap_or_default();
         let origin = known.with(origin.bounded());
         if !origin.is_empty() {
-            self.0.insert(task, (incarnation, Box::new(origin)));
+            self.keep(task, incarnation, Box::new(origin));
         }
     }
 }
 
-impl Weigh for (Incarnation, Box<Origin>) {
+impl Weigh for Box<Origin> {
     fn outside(&self) -> u64 {
-        let Origin { host, pid: _, client, agent, launcher } = &*self.1;
+        let Origin { host, pid: _, client, agent, launcher } = &**self;
         let texts = [host, client, agent, launcher];
         let texts = texts.iter().fold(0, |sum: u64, text| sum.saturating_add(of_text(text.len())));
         of_list::<Origin>(1).saturating_add(texts)
     }
 }
 
-impl Domain for Origins {
-    const SECTION: SnapshotSection = SnapshotSection::BehindSessionOwners;
+impl Told for Box<Origin> {
     const KEPT_SINCE: FeatureLevel = Kind::TASK_REGISTER_FROM.needs;
 
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    fn is_legal(&self) -> bool {
+        self.is_bounded() && !self.is_empty()
     }
 
-    fn digest<H: Hasher>(&self, hasher: &mut H) {
-        self.hash(hasher);
-    }
-
-    fn bytes(&self) -> u64 {
-        self.0.bytes()
-    }
-
-    fn recounted(&self) -> u64 {
-        self.0.recounted()
-    }
-
-    fn records(&self, job: JobId) -> impl Iterator<Item = Piece> {
-        self.0.iter().map(move |(task, (incarnation, origin))| Piece::Origin {
-            job,
-            task: *task,
-            incarnation: *incarnation,
-            origin: origin.clone(),
-        })
+    fn record(&self, job: JobId, task: TaskId, incarnation: Incarnation) -> Piece {
+        Piece::Origin { job, task, incarnation, origin: self.clone() }
     }
 
     fn job_of(record: &Piece) -> Option<JobId> {
@@ -158,21 +123,9 @@ impl Domain for Origins {
         Some(*job)
     }
 
-    /// One that says nothing is out of place, too.
-    fn restore<I: Iterator<Item = Record>>(
-        &mut self,
-        tasks: &Table,
-        record: Piece,
-        reader: &mut Reader<I>,
-    ) -> Result<(), Malformed> {
-        let Piece::Origin { task, incarnation, origin, .. } = record else {
-            return reader.refuse("not the origin of a process");
-        };
-        let ascending = self.0.get_max().is_none_or(|(last, _)| *last < task);
-        let legal = origin.is_bounded() && !origin.is_empty();
-        reader.check(tasks.contains(task) && ascending && legal)?;
-        self.0.insert(task, (incarnation, origin));
-        Ok(())
+    fn of_record(record: Piece) -> Option<(TaskId, Incarnation, Self)> {
+        let Piece::Origin { task, incarnation, origin, .. } = record else { return None };
+        Some((task, incarnation, origin))
     }
 }
 
@@ -238,6 +191,11 @@ impl Turn<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::domains::Domain;
+
+    fn of(origins: &Origins, task: TaskId, incarnation: Incarnation) -> Option<&Origin> {
+        origins.of(task, incarnation).map(|origin| &**origin)
+    }
 
     #[test]
     fn long_texts_are_shortened_between_letters_and_what_is_kept_is_256_bytes_at_most() {
@@ -270,10 +228,10 @@ mod tests {
         origins.add(task, Incarnation(7), client.clone());
         origins.add(task, Incarnation(7), started.clone());
         let both = Origin { client: "grpc".into(), ..started.clone() };
-        assert_eq!(origins.of(task, Incarnation(7)), Some(&both));
+        assert_eq!(of(&origins, task, Incarnation(7)), Some(&both));
         assert_eq!(origins.of(task, Incarnation(8)), None);
         origins.add(task, Incarnation(8), client.clone());
-        assert_eq!(origins.of(task, Incarnation(8)), Some(&client));
+        assert_eq!(of(&origins, task, Incarnation(8)), Some(&client));
         assert_eq!(origins.bytes(), origins.recounted());
         origins.add(task, Incarnation(9), Origin::default());
         assert!(origins.is_empty(), "nothing is said of that life");

@@ -107,15 +107,9 @@ impl Turn<'_> {
     pub(crate) fn connect(&mut self, task: TaskId, incarnation: Incarnation) {
         self.job.tasks.edit(task).since = self.context.index;
         self.job.domains.ends.forget(task);
-        if self.job.domains.intervals.of(task, incarnation).is_none() {
-            self.job.domains.intervals.forget(task);
-        }
-        if self.job.domains.processes.of(task, incarnation).is_none() {
-            self.job.domains.processes.forget(task);
-        }
-        if self.job.domains.origins.of(task, incarnation).is_none() {
-            self.job.domains.origins.forget(task);
-        }
+        self.job.domains.intervals.begin(task, incarnation);
+        self.job.domains.processes.begin(task, incarnation);
+        self.job.domains.origins.begin(task, incarnation);
         self.set_life(task, Life::Connected);
         self.tell_connected(task);
         self.task_connected(task, incarnation);

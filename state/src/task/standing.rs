@@ -83,7 +83,7 @@ impl Job {
             // As said by a launcher that does not say how.
             Fault::HeartbeatTimeout { .. } => {
                 let incarnation = self.tasks.get(task).incarnation;
-                self.domains.processes.of(task, incarnation).is_some_and(|process| process.ended)
+                self.domains.processes.of(task, incarnation).is_some_and(|known| known.shown().ended)
             }
             fault => fault.tells_an_end_of(task),
         }

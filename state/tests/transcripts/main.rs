@@ -2,6 +2,7 @@
 //! machine said. `UPDATE_EXPECT=1` writes what it says now; review the difference.
 
 mod cluster;
+mod commands;
 mod events;
 mod mars;
 mod mindspore;

@@ -3,25 +3,20 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use bytes::Bytes;
 use tripod_state::identity::{Identity, IdentityCommand};
 use tripod_state::ids::{
-    BarrierCounter, BarrierName, ClientId, DurationMs, FeatureLevel, Incarnation, JobId, Key, LogIndex,
-    NodeId, Sequence, ServiceIncarnation, SessionId, TaskId, TaskVersion, Term, TimeMs,
+    DurationMs, FeatureLevel, Incarnation, JobId, Key, LogIndex, Sequence, ServiceIncarnation, TaskVersion,
+    Term, TimeMs,
 };
-use tripod_state::job::{Group, Listener, Poll, Spec};
 use tripod_state::ray::ids::OrderId;
 use tripod_state::task::Beat;
 use tripod_state::{
-    Answer, ApplyContext, Command, Effect, Envelope, Scope, Stamp, State, Ticket, Topic, barrier, job, kv,
-    level, member, runtime, session, task,
+    Answer, ApplyContext, Command, Effect, Envelope, Scope, Stamp, State, Ticket, Topic, barrier, job, level,
+    task,
 };
 
 use crate::script::Line;
-use crate::{events, mars, mindspore, ray, show, token};
-
-/// The service incarnation of a transcript's jobs.
-const SERVICE: ServiceIncarnation = ServiceIncarnation(99);
+use crate::{commands, events, mars, mindspore, ray, show, token};
 
 /// A state, a clock, and the calls that wait, by number.
 #[derive(Default)]
@@ -71,13 +66,13 @@ impl World {
             return said + "\n";
         }
         let command = match line.word(0) {
-            "insert" | "cas" | "increment" | "erase" => Command::Kv(self.kv(line)),
-            "arrive" | "cancel" | "deadline" => Command::Barrier(self.barrier(line)),
-            "create" | "delete" => Command::Job(self.job(line)),
+            "insert" | "cas" | "increment" | "erase" => Command::Kv(commands::kv(self.scope(line), line)),
+            "arrive" | "cancel" | "deadline" => Command::Barrier(commands::barrier(self.scope(line), line)),
+            "create" | "delete" => Command::Job(commands::job(line)),
             "session" | "session-for" | "close" | "idle" | "idle-owned" => {
-                Command::Session(self.session(line))
+                Command::Session(commands::session(line))
             }
-            "announce" => Command::Member(announce(line)),
+            "announce" => Command::Member(commands::announce(line)),
             "note" => {
                 Command::Job(job::Command::Note { name: line.text(1), note: line.text(2).replace('_', " ") })
             }
@@ -90,8 +85,10 @@ impl World {
             verb if verb.starts_with("ray-") => return self.ray(line),
             verb if verb.starts_with("topo-") || verb.starts_with("ps-") => return self.mindspore(line),
             verb if verb.starts_with("m-") => return self.mars(line),
-            verb if verb.starts_with("runtime-") => Command::Runtime(runtime(self.scope(line), line)),
-            _ => Command::Task(self.task(line)),
+            verb if verb.starts_with("runtime-") => {
+                Command::Runtime(commands::runtime(self.scope(line), line))
+            }
+            _ => Command::Task(commands::task(self.scope(line), TimeMs(self.now), line)),
         };
         let retried = line.flag("retried");
         self.apply(if retried { Command::Retried(Box::new(command)) } else { command }, line)
@@ -192,7 +189,7 @@ impl World {
             let (session, numbers) = stamp.split_once('/').expect("SESSION/SEQUENCE/ACKNOWLEDGED");
             let numbers: Vec<u64> = numbers.split('/').map(|part| line.number(part)).collect();
             Stamp {
-                session: session_id(line, session),
+                session: commands::session_id(line, session),
                 sequence: Sequence(numbers[0]),
                 acknowledged_below: Sequence(numbers[1]),
             }
@@ -202,7 +199,7 @@ impl World {
             term: Term(1 + self.elections),
             now_ms: TimeMs(self.now),
         };
-        let command = match line.option("caller") {
+        let command = match line.option("who") {
             Some(path) => command.by(Identity::of_path(path).unwrap_or_else(|| line.unknown())),
             None => command,
         };
@@ -249,7 +246,7 @@ impl World {
                 let after = line.option("after").map(Key::from);
                 keys(self.state.list(scope, &line.text(1), after.as_ref(), line.or("limit", 10)))
             }
-            "runtime-get" => match self.state.runtime_value(scope, &bytes(line, 1)) {
+            "runtime-get" => match self.state.runtime_value(scope, &commands::bytes(line, 1)) {
                 Ok(Answer::Waiting(ticket)) => self.wait(ticket),
                 reply => show::reply(&reply),
             },
@@ -319,166 +316,6 @@ impl World {
         Scope { job, service: line.get("service").map(ServiceIncarnation) }
     }
 
-    fn kv(&self, line: &Line<'_>) -> kv::Command {
-        let (scope, key) = (self.scope(line), line.text(1));
-        let value = || Bytes::from(line.text(2).replace('_', " "));
-        match line.word(0) {
-            "insert" => match line.get("task").zip(line.get("incarnation")) {
-                Some((task, incarnation)) => kv::Command::InsertAs {
-                    scope,
-                    key,
-                    value: value(),
-                    task: TaskId(task),
-                    incarnation: Incarnation(incarnation),
-                },
-                None => kv::Command::Insert { scope, key, value: value(), overwrite: line.flag("overwrite") },
-            },
-            "cas" => {
-                kv::Command::CompareAndSet { scope, key, value: value(), expected: line.or("expected", 0) }
-            }
-            "increment" => {
-                let caller = line.get("caller").map(Incarnation);
-                kv::Command::Increment { scope, key, by: line.or("by", 1), caller }
-            }
-            _ => kv::Command::Delete { scope, key },
-        }
-    }
-
-    fn barrier(&self, line: &Line<'_>) -> barrier::Command {
-        let (scope, barrier) = (self.scope(line), line.text(1));
-        let counter = BarrierCounter(line.or("counter", 0));
-        match line.word(0) {
-            "arrive" => barrier::Command::Arrive {
-                scope,
-                barrier,
-                counter,
-                timeout_ms: line.or("timeout", 5000),
-                tasks: line.tasks("of"),
-                task: line.task(2),
-            },
-            "cancel" => barrier::Command::Cancel { scope, barrier, counter, task: line.task(2) },
-            _ => barrier::Command::Expire {
-                job: scope.job,
-                barrier: BarrierName::from(barrier.as_str()),
-                counter,
-            },
-        }
-    }
-
-    fn job(&self, line: &Line<'_>) -> job::Command {
-        let name = line.text(1);
-        if line.word(0) == "delete" {
-            return job::Command::Delete { name };
-        }
-        let group = |name: &str| {
-            let tasks = line.get(name)?;
-            Some(Group { name: name.trim_end_matches('s').to_owned(), tasks })
-        };
-        let groups: Vec<Group> = [group("workers"), group("servers")].into_iter().flatten().collect();
-        let tasks = groups.iter().map(|group| group.tasks).reduce(|one, other| one + other);
-        let spec = Spec {
-            reconnect: line.flag("reconnect"),
-            listeners: line.tasks("listeners").into_iter().map(listener).collect(),
-            heartbeat_timeout_ms: DurationMs(line.or("heartbeat", 10_000)),
-            shutdown_timeout_ms: DurationMs(line.or("shutdown", 20_000)),
-            register_timeout_ms: DurationMs(line.or("register", 30_000)),
-            recoverable: line.flag("recoverable"),
-            shutdown_barrier: !line.flag("alone"),
-            poll: if line.flag("release") { Poll::Release } else { Poll::Hold },
-            groups,
-            ..Spec::of_tasks(tasks.unwrap_or_else(|| line.or("tasks", 2)))
-        };
-        job::Command::Create { name, spec, service: SERVICE }
-    }
-
-    fn session(&self, line: &Line<'_>) -> session::Command {
-        match line.word(0) {
-            "session" => session::Command::Open,
-            "session-for" => session::Command::OpenFor {
-                id: session_id(line, line.word(1)),
-                owner: match line.option("node") {
-                    Some(node) => session::Owner::Node(NodeId(line.number(node))),
-                    None => session::Owner::Client(
-                        line.option("from").map(|from| from.parse().expect("an address")),
-                    ),
-                },
-            },
-            "close" => session::Command::Close { session: session_id(line, line.word(1)) },
-            "idle-owned" => session::Command::ExpireOwned {
-                clients_before_ms: TimeMs(line.number(line.word(1))),
-                nodes_before_ms: TimeMs(line.number(line.word(2))),
-            },
-            _ => session::Command::ExpireIdle { before_ms: TimeMs(line.number(line.word(1))) },
-        }
-    }
-
-    fn task(&self, line: &Line<'_>) -> task::Command {
-        let scope = self.scope(line);
-        let incarnation = Incarnation(line.or("incarnation", 0));
-        if line.word(0) == "pushed" {
-            return task::Command::Pushed { job: scope.job, tasks: line.tasks("of") };
-        }
-        if line.word(0) == "silent" {
-            return task::Command::Expire { job: scope.job, silent: silent(line) };
-        }
-        let task = line.task(1);
-        match line.word(0) {
-            "register" => {
-                let recoverable = line.flag("recoverable");
-                let protocol =
-                    if line.flag("tensorflow") { task::Protocol::TensorFlow } else { task::Protocol::Xla };
-                task::Command::Register { scope, task, incarnation, recoverable, protocol }
-            }
-            "shutdown" => task::Command::Shutdown { scope, task },
-            "reset" => task::Command::Reset { scope, task },
-            "report" => {
-                let message = line.option("text").unwrap_or("").to_owned();
-                task::Command::ReportError { scope, task, code: line.or("code", 5), message }
-            }
-            "poll" => {
-                let wish = match line.option("wish") {
-                    Some("hold") => Some(Poll::Hold),
-                    Some("release") => Some(Poll::Release),
-                    _ => None,
-                };
-                task::Command::Poll { scope, task, wish }
-            }
-            "alive" => task::Command::Alive { scope, task, tasks: line.tasks("of") },
-            "devices" => {
-                let list = line.option("list").unwrap_or("");
-                let devices = list.split(',').map(|device| Bytes::from(device.to_owned())).collect();
-                task::Command::ExchangeDevices { scope, task, devices }
-            }
-            "refuse" => task::Command::RefuseBeat { scope, task, incarnation },
-            "host" => {
-                let host = line.option("at").map_or_else(|| "h".repeat(line.or("long", 0)), str::to_owned);
-                task::Command::NoteHost { scope, task, incarnation, host }
-            }
-            "end" => task::Command::End { scope, task, incarnation },
-            "ended" => task::Command::Ended { scope, task, incarnation, end: self.end(line) },
-            "interval" => {
-                let interval_ms = DurationMs(line.or("ms", 5_000));
-                task::Command::NoteInterval { scope, task, incarnation, interval_ms }
-            }
-            _ => line.unknown(),
-        }
-    }
-
-    /// `exit=3` or `signal=9`, with `core` or `oom`; neither: the launcher is no more. `tail`: its last words, `|` between lines.
-    fn end(&self, line: &Line<'_>) -> task::End {
-        let (exit, signal) = (line.get("exit"), line.get("signal"));
-        let how = match (exit, signal) {
-            (Some(code), _) => task::How::Exited { code },
-            (None, Some(signal)) => {
-                let (core_dumped, out_of_memory) = (line.flag("core"), line.flag("oom"));
-                task::How::Signalled { signal, core_dumped, out_of_memory }
-            }
-            (None, None) => task::How::LauncherEnded,
-        };
-        let tail = line.option("tail").map_or_else(|| "t".repeat(line.or("long", 0)), str::to_owned);
-        task::End { how, at: TimeMs(self.now), tail: tail.replace('_', " ").replace('|', "\n") }
-    }
-
     /// Whatever happens, a snapshot holds it.
     fn check_snapshot(&self, place: &str) {
         let restored =
@@ -486,50 +323,6 @@ impl World {
         assert!(restored == self.state, "{place}: the snapshot differs");
         assert_eq!(restored.digest(), self.state.digest(), "{place}");
     }
-}
-
-fn silent(line: &Line<'_>) -> Vec<(TaskId, Incarnation)> {
-    let pair = |text: &str| {
-        let (task, incarnation) = text.split_once(':').expect("silent tasks are written as task:incarnation");
-        (TaskId(line.number(task)), Incarnation(line.number(incarnation)))
-    };
-    line.word(1).split(',').map(pair).collect()
-}
-
-fn listener(task: TaskId) -> Listener {
-    Listener { task, address: format!("host-{task}:1") }
-}
-
-fn announce(line: &Line<'_>) -> member::Command {
-    let addresses = member::Addresses {
-        client: line.text(2),
-        http: line.text(3),
-        job_host: "h".to_owned(),
-        job_port_first: 8000,
-        job_port_count: 100,
-    };
-    member::Command::Announce { node: NodeId(line.number(line.word(1))), addresses }
-}
-
-fn runtime(scope: Scope, line: &Line<'_>) -> runtime::Command {
-    use runtime::Command as C;
-    let (client, waited_ms) = (ClientId(line.or("client", 1)), line.or("waited", 1000));
-    let barrier = || runtime::BarrierId(bytes(line, 1));
-    match line.word(0) {
-        "runtime-connect" => C::Connect { scope, task: line.task(1), client },
-        "runtime-withdraw" => C::Withdraw { scope, task: line.task(1), client, waited_ms },
-        "runtime-enumerate" => C::Enumerate { scope, task: line.task(1), topology: bytes(line, 2) },
-        "runtime-arrive" => C::Arrive { scope, barrier: barrier(), task: line.task(2) },
-        "runtime-give-up" => C::GiveUp { scope, barrier: barrier(), waited_ms },
-        "runtime-shutdown" => C::Shutdown { scope, task: line.task(1) },
-        "runtime-give-up-shutdown" => C::GiveUpShutdown { scope, waited_ms },
-        "runtime-put" => C::Put { scope, key: bytes(line, 1), value: bytes(line, 2) },
-        _ => line.unknown(),
-    }
-}
-
-fn bytes(line: &Line<'_>, index: usize) -> Bytes {
-    Bytes::from(line.text(index))
 }
 
 /// One line for each place at which tasks wait, or waited in vain.
@@ -543,12 +336,4 @@ fn barriers(reports: Result<Vec<barrier::Report>, tripod_state::Fault>) -> Strin
 
 fn keys(entries: Result<Vec<tripod_state::state::Entry>, tripod_state::Fault>) -> String {
     show::plain(&entries.map(|entries| entries.into_iter().map(|entry| entry.key).collect::<Vec<_>>()))
-}
-
-/// `n7` is a node's own, `7` a client's, or one of an earlier level.
-fn session_id(line: &Line<'_>, text: &str) -> SessionId {
-    match text.strip_prefix('n') {
-        Some(bits) => SessionId::of_node(line.number(bits)),
-        None => SessionId::of_client(line.number(text)),
-    }
 }

@@ -8,13 +8,17 @@
 //!
 //! | module | what |
 //! |---|---|
+//! | `nobody` | an address at which nobody listens, for those who connect in vain |
 //! | [`speed`] | how much slower than usual the machine is |
 
+mod nobody;
 pub mod speed;
 
 use std::fmt::Display;
 use std::future::Future;
 use std::time::{Duration, Instant};
+
+pub use nobody::Nobody;
 
 /// How long anything may take on a machine of usual speed.
 pub const PATIENCE: Duration = Duration::from_secs(60);

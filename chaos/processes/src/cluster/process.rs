@@ -248,6 +248,8 @@ fn parse_cpu_ticks(stat: &str) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use tripod_wait::{deadline, until};
+
     use super::*;
 
     fn shell(script: &str) -> (tempfile::TempDir, NodeProcess) {
@@ -275,7 +277,7 @@ mod tests {
     async fn a_child_that_watches_its_input_sees_us_end() {
         let (directory, mut process) = shell("cat; echo input ended");
         drop(process.child.stdin.take());
-        assert!(process.wait(Duration::from_secs(10)).await.unwrap().success());
+        assert!(process.wait(deadline()).await.unwrap().success());
         assert_eq!(std::fs::read_to_string(directory.path().join("log")).unwrap(), "input ended\n");
         assert_eq!(process.log_tail(), "input ended");
     }
@@ -283,11 +285,7 @@ mod tests {
     #[tokio::test]
     async fn terminate_reports_who_does_not_end() {
         let (_directory, mut process) = shell("trap '' TERM; echo ready; while true; do sleep 0.05; done");
-        let deadline = Instant::now() + Duration::from_secs(10);
-        while process.log_tail() != "ready" {
-            assert!(Instant::now() < deadline);
-            tokio::time::sleep(LOOK_PAUSE).await;
-        }
+        until("it to be ready", || (process.log_tail() == "ready").then_some(())).await;
         let refused = process.terminate(Duration::from_millis(200)).await.unwrap_err();
         assert!(refused.to_string().contains("still runs"), "{refused}");
         assert!(process.is_running());
@@ -303,7 +301,7 @@ mod tests {
         drop(process.child.stdin.take());
         assert!(process.wait(Duration::from_millis(400)).await.is_err());
         process.resume().unwrap();
-        assert!(process.wait(Duration::from_secs(10)).await.unwrap().success());
+        assert!(process.wait(deadline()).await.unwrap().success());
     }
 
     #[test]

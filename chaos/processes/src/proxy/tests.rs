@@ -5,11 +5,11 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, timeout};
+use tripod_wait::within;
 
 use super::{Flow, LinkEnd, Network, Route};
 use crate::cluster::ReservedPorts;
 
-const PATIENCE: Duration = Duration::from_secs(20);
 /// Long enough to see that something does not come.
 const QUIET: Duration = Duration::from_millis(300);
 
@@ -51,7 +51,7 @@ async fn echoed(stream: &mut TcpStream, text: &[u8]) -> std::io::Result<Duration
     let begun = Instant::now();
     stream.write_all(text).await?;
     let mut answer = vec![0; text.len()];
-    timeout(PATIENCE, stream.read_exact(&mut answer)).await.expect("no echo")?;
+    within("an echo", stream.read_exact(&mut answer)).await?;
     assert_eq!(answer, text);
     Ok(begun.elapsed())
 }
@@ -65,7 +65,7 @@ async fn unanswered(stream: &mut TcpStream, text: &[u8]) {
 
 async fn answers(stream: &mut TcpStream, text: &[u8]) {
     let mut answer = vec![0; text.len()];
-    timeout(PATIENCE, stream.read_exact(&mut answer)).await.expect("no echo").unwrap();
+    within("an echo", stream.read_exact(&mut answer)).await.unwrap();
     assert_eq!(answer, text);
 }
 
@@ -135,7 +135,7 @@ async fn a_reset_ends_open_connections_and_spares_new_ones() {
     let mut stream = connect(peer_of_two).await;
     echoed(&mut stream, b"well").await.unwrap();
     network.reset(TWO, ONE);
-    let ended = timeout(PATIENCE, stream.read(&mut [0])).await.expect("the connection lives on");
+    let ended = within("the connection's end", stream.read(&mut [0])).await;
     assert!(ended.is_err(), "an orderly end instead of a reset");
     echoed(&mut connect(peer_of_two).await, b"again").await.unwrap();
 }
@@ -157,7 +157,7 @@ async fn connections_with_a_lifetime_end_within_it() {
     let Setting { network, client_of_two, .. } = setting().await;
     network.limit_lifetime(LinkEnd::Clients, TWO, Some(100));
     let mut stream = connect(client_of_two).await;
-    let ended = timeout(PATIENCE, stream.read(&mut [0])).await.expect("the connection lives on");
+    let ended = within("the connection's end", stream.read(&mut [0])).await;
     assert!(ended.is_err(), "an orderly end instead of a reset");
 }
 
@@ -168,7 +168,7 @@ async fn an_orderly_end_passes_through() {
     stream.write_all(b"last").await.unwrap();
     stream.shutdown().await.unwrap();
     let mut answer = Vec::new();
-    timeout(PATIENCE, stream.read_to_end(&mut answer)).await.expect("no end").unwrap();
+    within("an end", stream.read_to_end(&mut answer)).await.unwrap();
     assert_eq!(answer, b"last");
     drop(network);
 }
@@ -178,6 +178,6 @@ async fn processes_that_are_no_node_are_not_let_in() {
     let Setting { network, peer_of_two, .. } = setting().await;
     network.node_started(1, u32::MAX);
     let mut stream = connect(peer_of_two).await;
-    let ended = timeout(PATIENCE, stream.read(&mut [0])).await.expect("it was let in");
+    let ended = within("a refusal", stream.read(&mut [0])).await;
     assert!(matches!(ended, Ok(0) | Err(_)));
 }

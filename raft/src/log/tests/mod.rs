@@ -5,7 +5,6 @@ mod purge;
 mod stall;
 
 use std::path::Path;
-use std::time::Duration;
 
 use openraft::storage::{RaftLogReader as _, RaftLogStorage as _, RaftLogStorageExt as _};
 use openraft::testing::log::{StoreBuilder, Suite};
@@ -389,7 +388,7 @@ async fn the_first_failed_flush_is_final() {
     fails.store(false, std::sync::atomic::Ordering::Relaxed);
     let vote = store.save_vote(&Vote::new(2, 1)).await.unwrap_err();
     assert!(vote.to_string().contains("planted"), "{vote}");
-    let reason = tokio::time::timeout(Duration::from_secs(60), failure.wait()).await.unwrap();
+    let reason = tripod_wait::within("the failure", failure.wait()).await;
     assert!(reason.contains("planted"), "{reason}");
 }
 

@@ -1,6 +1,7 @@
 //! Whether a disk that does not answer is seen to do so.
 
 use std::sync::mpsc;
+use std::time::Duration;
 
 use tripod_wait::until;
 

@@ -10,26 +10,47 @@ use parking_lot::Mutex;
 use super::pace::{Pace, Walk};
 use crate::disk::{Blob, read_up_to};
 
-/// An open file.
-pub(crate) struct ReadOnlyFile {
-    file: File,
+/// An open one. Whoever reads it is held to a pace.
+pub(crate) struct ReadOnlyFile<S> {
+    source: S,
     walk: Mutex<Walk>,
 }
 
-impl ReadOnlyFile {
-    /// Whoever reads is held to a pace.
+/// Whence its bytes come.
+trait Source: Send + Sync {
+    /// Reads until the buffer or the source ends; gives the number of bytes.
+    fn read_at(&self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<usize>;
+
+    fn size(&self) -> io::Result<u64>;
+}
+
+impl ReadOnlyFile<File> {
+    /// One that lies there as it is.
     pub(crate) fn open(path: &Path, pace: Pace) -> io::Result<Arc<dyn Blob>> {
-        Ok(Arc::new(Self { file: File::open(path)?, walk: Mutex::new(pace.walk()) }))
+        Ok(paced(File::open(path)?, pace))
     }
+}
+
+impl ReadOnlyFile<OpenedContent> {
+    /// Such a content as a file. Looks how long it is.
+    pub(crate) fn of(mut content: Box<dyn Content>, pace: Pace) -> io::Result<Arc<dyn Blob>> {
+        let size_bytes = content.seek(SeekFrom::End(0))?;
+        let reader = Mutex::new(Reader { content, at_bytes: None });
+        Ok(paced(OpenedContent { reader, size_bytes }, pace))
+    }
+}
+
+fn paced<S: Source + 'static>(source: S, pace: Pace) -> Arc<dyn Blob> {
+    Arc::new(ReadOnlyFile { source, walk: Mutex::new(pace.walk()) })
 }
 
 fn refused() -> io::Error {
     io::Error::new(ErrorKind::PermissionDenied, "this file is only read")
 }
 
-impl Blob for ReadOnlyFile {
+impl<S: Source> Blob for ReadOnlyFile<S> {
     fn read_at(&self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = read_up_to(&self.file, offset_bytes, buffer)?;
+        let read = self.source.read_at(offset_bytes, buffer)?;
         let rest = self.walk.lock().step(read);
         std::thread::sleep(rest);
         Ok(read)
@@ -48,7 +69,17 @@ impl Blob for ReadOnlyFile {
     }
 
     fn size(&self) -> io::Result<u64> {
-        self.file.metadata().map(|metadata| metadata.len())
+        self.source.size()
+    }
+}
+
+impl Source for File {
+    fn read_at(&self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        read_up_to(self, offset_bytes, buffer)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        self.metadata().map(|metadata| metadata.len())
     }
 }
 
@@ -58,8 +89,8 @@ pub trait Content: Read + Seek + Send {}
 
 impl<T: Read + Seek + Send> Content for T {}
 
-/// Such a content as a file.
-pub(crate) struct OpenedContent {
+/// Such a content, and how long it is.
+struct OpenedContent {
     reader: Mutex<Reader>,
     size_bytes: u64,
 }
@@ -68,16 +99,6 @@ struct Reader {
     content: Box<dyn Content>,
     /// Where it goes on; nobody knows after an error.
     at_bytes: Option<u64>,
-    walk: Walk,
-}
-
-impl OpenedContent {
-    /// Looks how long it is. Whoever reads is held to a pace.
-    pub(crate) fn open(mut content: Box<dyn Content>, pace: Pace) -> io::Result<Arc<dyn Blob>> {
-        let size_bytes = content.seek(SeekFrom::End(0))?;
-        let reader = Reader { content, at_bytes: None, walk: pace.walk() };
-        Ok(Arc::new(Self { reader: Mutex::new(reader), size_bytes }))
-    }
 }
 
 impl Reader {
@@ -100,31 +121,13 @@ impl Reader {
     }
 }
 
-impl Blob for OpenedContent {
+impl Source for OpenedContent {
     fn read_at(&self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<usize> {
         if offset_bytes >= self.size_bytes {
             // As of a file. What a content does that is asked for something behind its end is its own affair.
             return Ok(0);
         }
-        let (read, rest) = {
-            let mut reader = self.reader.lock();
-            let read = reader.read_at(offset_bytes, buffer)?;
-            (read, reader.walk.step(read))
-        };
-        std::thread::sleep(rest);
-        Ok(read)
-    }
-
-    fn write_at(&self, _offset_bytes: u64, _bytes: &[u8]) -> io::Result<()> {
-        Err(refused())
-    }
-
-    fn sync_data(&self) -> io::Result<()> {
-        Err(refused())
-    }
-
-    fn set_len(&self, _bytes: u64) -> io::Result<()> {
-        Err(refused())
+        self.reader.lock().read_at(offset_bytes, buffer)
     }
 
     fn size(&self) -> io::Result<u64> {

@@ -8,7 +8,7 @@ use tripod_state::State;
 use tripod_state::ids::{LogIndex, NodeId, Term, TimeMs};
 use tripod_state::snapshot::Counts;
 
-use super::file::{Content, OpenedContent};
+use super::file::Content;
 use super::pace::Pace;
 use super::{Error, ReadOnlyFile};
 use crate::disk::Blob;
@@ -77,8 +77,7 @@ pub(super) fn read_content(
     content: Box<dyn Content>,
     pace: Pace,
 ) -> Result<(Contents, Header, State), Error> {
-    let opened =
-        OpenedContent::open(content, pace).map_err(|error| refused(path, &SnapshotError::Io(error)))?;
+    let opened = ReadOnlyFile::of(content, pace).map_err(|error| refused(path, &SnapshotError::Io(error)))?;
     read_blob(path, opened)
 }
 

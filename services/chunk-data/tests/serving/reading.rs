@@ -1,5 +1,7 @@
 //! `GetChunksData`.
 
+use std::time::Instant;
+
 use bytes::Bytes;
 use tonic::Code;
 use tripod_chunk_data::Element;
@@ -9,6 +11,9 @@ use tripod_proto::mars::v1::{
 };
 
 use crate::support::{Scheduler, Served, bytes_of, numbers, request};
+
+/// For so long a store believes what the nodes said of a chunk.
+const BELIEVED_S: u64 = 5;
 
 fn tensor(rows: u64, columns: u64) -> Chunk {
     let values: Vec<u8> = (0..rows * columns).flat_map(|at| (at as f64).to_le_bytes()).collect();
@@ -32,6 +37,7 @@ async fn a_chunk_is_read_whole_in_part_and_compressed() {
     store.put(1, &tensor(600, 500));
     know(&scheduler, "a", Some(1), &[]);
     let expected: Vec<f64> = (0..300_000).map(f64::from).collect();
+    let begun = Instant::now();
     for how in [Compression::None, Compression::Lz4Frame, Compression::Zstd, Compression::Gzip] {
         let compression_types = vec![99, how.into(), Compression::None.into()];
         let messages =
@@ -50,7 +56,9 @@ async fn a_chunk_is_read_whole_in_part_and_compressed() {
     let messages = store.get(GetChunksDataRequest { indexes, ..request(&["a"]) }).await.unwrap();
     assert_eq!(messages[0].shape, [3]);
     assert_eq!(numbers(&bytes_of("a", &messages).unwrap()), [299_999.0, 199_999.0, 99_999.0]);
-    assert_eq!(scheduler.lock().unwrap().asked, 1, "what the nodes said is remembered");
+    let most = 1 + usize::try_from(begun.elapsed().as_secs() / BELIEVED_S).unwrap();
+    let asked = scheduler.lock().unwrap().asked;
+    assert!((1..=most).contains(&asked), "what the nodes said is remembered: asked {asked} times");
 }
 
 #[tokio::test]

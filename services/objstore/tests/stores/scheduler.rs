@@ -7,10 +7,13 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::metadata::{MetadataMap, MetadataValue};
+use tonic::transport::Server;
+use tonic::transport::server::Router;
 use tonic::{Request, Response, Status};
 use tripod_objstore::StoreId;
 use tripod_proto::metadata::{RAY_ACKED, RAY_EXTENDED, RAY_REASON, RAY_SEQ, RAY_SESSION};
@@ -100,17 +103,49 @@ impl Drop for Listening {
     }
 }
 
+/// A node that listens in a runtime of its own, until this is dropped: then its connections end, too, as those of a process
+/// that is killed.
+#[derive(Debug)]
+pub(crate) struct Apart {
+    pub(crate) address: SocketAddr,
+    process: Option<Runtime>,
+}
+
+impl Drop for Apart {
+    fn drop(&mut self) {
+        if let Some(process) = self.process.take() {
+            process.shutdown_background();
+        }
+    }
+}
+
 impl Node {
     pub(crate) async fn listen(&self) -> Listening {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("bound");
-        let router = tonic::transport::Server::builder()
-            .add_service(SchedulerServer::new(self.clone()))
-            .add_service(RayServer::new(self.clone()))
-            .add_service(MembershipServer::new(self.clone()));
-        let serving = router.serve_with_incoming(TcpListenerStream::new(listener));
+        let serving = self.routes().serve_with_incoming(TcpListenerStream::new(listener));
         let task = tokio::spawn(async move { serving.await.expect("served") });
         Listening { address, task }
+    }
+
+    pub(crate) fn listen_apart(&self) -> Apart {
+        let process = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        listener.set_nonblocking(true).expect("set");
+        let address = listener.local_addr().expect("bound");
+        let routes = self.routes();
+        process.spawn(async move {
+            let listener = TcpListener::from_std(listener).expect("a socket");
+            routes.serve_with_incoming(TcpListenerStream::new(listener)).await.expect("served");
+        });
+        Apart { address, process: Some(process) }
+    }
+
+    fn routes(&self) -> Router {
+        Server::builder()
+            .add_service(SchedulerServer::new(self.clone()))
+            .add_service(RayServer::new(self.clone()))
+            .add_service(MembershipServer::new(self.clone()))
     }
 
     /// Waits until the facts are as wanted.

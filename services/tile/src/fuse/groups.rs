@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::partials::{Moved, for_merges, is_small, reread};
+use super::partials::{for_merges, is_small, join_sets};
 use super::sources::is_source;
-use super::{close, steps_of};
+use super::steps_of;
 use crate::chunk::{ChunkGraph, ChunkId, ChunkKey, ChunkNode, ChunkOperator, Content, Step, tensor_bytes};
 use crate::limits::{GROUP_BYTES_MAX, GROUP_CHAINS_MAX, GROUP_STEPS_MAX, GROUPS_MIN, STEPS_WEIGHT_MAX};
 
@@ -16,27 +16,10 @@ pub(super) fn side_by_side(
     may_join: &impl Fn(&ChunkKey, &ChunkKey) -> bool,
 ) -> ChunkGraph {
     let sets = sets(&graph, may_join);
-    let ChunkGraph { nodes, mut targets } = graph;
-    let mut made: Vec<Option<ChunkNode>> = nodes.into_iter().map(Some).collect();
-    let mut moved = Moved::new();
-    for set in sets {
-        let mut chains = Vec::with_capacity(set.len());
-        let mut first = None;
-        let mut partials = 0;
-        for place in &set {
-            let Some(node) = made[*place].take() else { continue };
-            moved.insert(*place, (set[0], partials));
-            partials += node.operator.partials();
-            let ChunkNode { operator, extents, content, .. } = node.clone();
-            chains.push(steps_of(operator, extents, content));
-            first = first.or(Some(node));
-        }
-        let operator = ChunkOperator::Chains { chains };
-        made[set[0]] = first.map(|node| ChunkNode { operator, ..node });
-    }
-    reread(&mut made, &moved);
-    let nodes = close(made, &mut targets);
-    ChunkGraph { nodes, targets }
+    join_sets(graph, sets, |nodes| {
+        let chain = |node: ChunkNode| steps_of(node.operator, node.extents, node.content);
+        ChunkOperator::Chains { chains: nodes.into_iter().map(chain).collect() }
+    })
 }
 
 /// What a chain costs.

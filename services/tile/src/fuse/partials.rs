@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::wanted;
+use super::{close, wanted};
 use crate::chunk::{ChunkGraph, ChunkId, ChunkNode, ChunkOperator, Content, Gives, Takes};
 use crate::limits::PARTIAL_BYTES_MAX;
 use crate::operator::Reduction;
@@ -11,7 +11,7 @@ use crate::operator::Reduction;
 const ELEMENT_BYTES: u64 = 16;
 
 /// Where chunks are that were moved into others: in which chunk, and behind how many partial results.
-pub(super) type Moved = BTreeMap<usize, (usize, usize)>;
+type Moved = BTreeMap<usize, (usize, usize)>;
 
 /// How a merge takes its partial results.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -92,8 +92,36 @@ impl Tree {
     }
 }
 
+/// The same graph with each of those sets of places as one chunk, under the key of its first one. `operator_of` says how it
+/// makes what they made, in their order; merges take their partial results of it.
+pub(super) fn join_sets(
+    graph: ChunkGraph,
+    sets: Vec<Vec<usize>>,
+    operator_of: impl Fn(Vec<ChunkNode>) -> ChunkOperator,
+) -> ChunkGraph {
+    let ChunkGraph { nodes, mut targets } = graph;
+    let mut made: Vec<Option<ChunkNode>> = nodes.into_iter().map(Some).collect();
+    let mut moved = Moved::new();
+    for set in sets {
+        let mut joined = Vec::with_capacity(set.len());
+        let mut partials = 0;
+        for place in &set {
+            let Some(node) = made[*place].take() else { continue };
+            moved.insert(*place, (set[0], partials));
+            partials += node.operator.partials();
+            joined.push(node);
+        }
+        let first = joined.first().cloned();
+        let operator = operator_of(joined);
+        made[set[0]] = first.map(|node| ChunkNode { operator, ..node });
+    }
+    reread(&mut made, &moved);
+    let nodes = close(made, &mut targets);
+    ChunkGraph { nodes, targets }
+}
+
 /// Has merges read chunks where they are now.
-pub(super) fn reread(made: &mut [Option<ChunkNode>], moved: &Moved) {
+fn reread(made: &mut [Option<ChunkNode>], moved: &Moved) {
     for node in made.iter_mut().flatten() {
         if node.inputs.iter().any(|input| moved.contains_key(&input.0))
             && let Some(tree) = Tree::of(node)

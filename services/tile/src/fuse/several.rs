@@ -3,9 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::close;
-use super::partials::{Moved, for_merges, is_small, reread};
-use crate::chunk::{ChunkGraph, ChunkId, ChunkKey, ChunkNode, ChunkOperator, Gives, Takes};
+use super::partials::{for_merges, is_small, join_sets};
+use crate::chunk::{ChunkGraph, ChunkId, ChunkKey, ChunkOperator, Gives, Takes};
 use crate::limits::SEVERAL_MAX;
 
 /// The same graph with reductions of one chunk as one, under the key of the first of them. Each merge takes its own.
@@ -14,24 +13,9 @@ pub(super) fn reduce_at_once(
     may_join: &impl Fn(&ChunkKey, &ChunkKey) -> bool,
 ) -> ChunkGraph {
     let sets = sets(&graph, may_join);
-    let ChunkGraph { nodes, mut targets } = graph;
-    let mut made: Vec<Option<ChunkNode>> = nodes.into_iter().map(Some).collect();
-    let mut moved = Moved::new();
-    for set in sets {
-        let mut parts = Vec::with_capacity(set.len());
-        let mut first = None;
-        for place in &set {
-            let Some(node) = made[*place].take() else { continue };
-            moved.insert(*place, (set[0], parts.len()));
-            parts.push(node.operator.clone());
-            first = first.or(Some(node));
-        }
-        let operator = ChunkOperator::ReduceSeveral { parts };
-        made[set[0]] = first.map(|node| ChunkNode { operator, ..node });
-    }
-    reread(&mut made, &moved);
-    let nodes = close(made, &mut targets);
-    ChunkGraph { nodes, targets }
+    join_sets(graph, sets, |nodes| ChunkOperator::ReduceSeveral {
+        parts: nodes.into_iter().map(|node| node.operator).collect(),
+    })
 }
 
 /// Places of reductions that become one, ascending: two at least.
@@ -64,6 +48,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::chunk::ChunkNode;
     use crate::fuse::fuse;
     use crate::fuse::partials::Tree;
     use crate::fuse::tests::{names, negative, ones, tiled};

@@ -1,12 +1,18 @@
 //! Whom a port lets in.
 
+use std::time::Duration;
+
 use rcgen::ExtendedKeyUsagePurpose;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tripod_tls::{ClientTls, HANDSHAKE_TIME, Mode, Outcome, Port, ServerTls, refusal};
+use tripod_wait::scaled;
 
 use crate::support::{
     Authority, HOUR, Pair, SOON, Wanted, World, answer, connect, connect_as, counted, put, put_pair, stranger,
 };
+
+/// How long a certificate holds that is to be over before its test is.
+const SHORT: Duration = Duration::from_secs(6);
 
 fn server(world: &World, port: Port) -> (tripod_tls::Tls, ServerTls) {
     let tls = world.node_tls();
@@ -133,7 +139,8 @@ async fn s26_who_is_revoked_or_whose_time_is_over_is_believed_no_longer_on_a_con
     let node = ClientTls::new(&world.node_tls(), Port::Client);
     let ((served, other), _) = connect(&server, &node).await;
     served.unwrap();
-    let short = world.clients.sign(&Wanted { until: 6, serial: 9, ..Wanted::operator() });
+    let until = i64::try_from(scaled(SHORT).as_secs()).unwrap();
+    let short = world.clients.sign(&Wanted { until, serial: 9, ..Wanted::operator() });
     let config = stranger(&world.nodes, Some((vec![short.der.clone()], short.key())));
     let ((served, soon_over), _) = connect_as(&server, config).await;
     served.unwrap();

@@ -236,17 +236,12 @@ mod tests {
     use tripod_gate::{Mode, Port};
     use tripod_local::{ConnectionLimits, Connections};
     use tripod_port::Contact;
+    use tripod_processes::cluster::ReservedPorts;
     use tripod_state::ids::ServiceIncarnation;
     use tripod_state::{Command, job};
     use tripod_wait::until;
 
     use super::*;
-
-    /// A port of loopback that was free a moment ago.
-    fn free_port() -> u16 {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.local_addr().unwrap().port()
-    }
 
     async fn submit(gateway: &Gateway, command: job::Command) {
         gateway.submit(Command::Job(command)).await.unwrap().unwrap();
@@ -257,7 +252,9 @@ mod tests {
         let (gateway, _backend) = Gateway::in_memory();
         let connections = Connections::new(ConnectionLimits::none());
         let resources = PortResources::new(Contact::never_lost(), connections.clone());
-        let port = free_port();
+        // It is bound when there is a job, and nobody else has it until then.
+        let ports = ReservedPorts::reserve(1).unwrap();
+        let port = ports.first();
         let range = PortRange { first: port, last: port };
         let (told, mut open) = watch::channel(JobPortList::default());
         let stopping = CancellationToken::new();

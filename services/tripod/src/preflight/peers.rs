@@ -112,6 +112,7 @@ fn judged(name: &'static str, looked: &[(String, Found)]) -> Check {
 #[cfg(test)]
 mod tests {
     use tokio::net::TcpListener;
+    use tripod_wait::Nobody;
 
     use super::*;
 
@@ -124,10 +125,8 @@ mod tests {
     async fn silent_nodes_are_fine_before_the_first_start_and_unknown_names_are_not() {
         let running = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let up = running.local_addr().expect("bound").to_string();
-        let down = {
-            let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-            listener.local_addr().expect("bound").to_string()
-        };
+        let nobody = Nobody::at_a_port();
+        let down = nobody.address();
         let plan = |others: &[&String]| {
             let members: Vec<_> =
                 others.iter().enumerate().map(|(at, other)| format!("{}={other}", at + 2)).collect();

@@ -6,7 +6,7 @@ use std::process::Output;
 use tripod_processes::cluster::NodeProcess;
 use tripod_wait::until_blocking;
 
-use crate::support::{reserve_ports, stderr, tripod};
+use crate::support::{reserve_ports, seconds, stderr, tripod};
 
 /// What remains of a start that is refused.
 fn refused(file: &Path) -> Output {
@@ -38,7 +38,8 @@ fn a_node_started_from_a_file_serves_and_flags_win() {
 
     let job = until_blocking("job default", || {
         assert!(node.is_running(), "{}", node.log_tail());
-        let show = ["job", "show", "default", "--json", "--timeout", "1", "--endpoints", &address(0)];
+        let show =
+            ["job", "show", "default", "--json", "--timeout", &seconds(1.0), "--endpoints", &address(0)];
         let output = tripod().args(show).output().expect("runs");
         let job = serde_json::from_slice::<serde_json::Value>(&output.stdout).ok()?;
         // The job is there before its gateway has told where it listens.

@@ -7,11 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use tripod_client::{Client, Condition, Config};
 use tripod_processes::cluster::ReservedPorts;
-use tripod_wait::until_blocking;
+use tripod_wait::{deadline, until_blocking};
 
 use crate::page::{Block, blocks};
 use crate::screen::{assert_as_shown, difference};
@@ -176,7 +175,7 @@ async fn the_pages_lead_to_the_newer_build_and_back() {
     let (up, down) = (blocks(UPGRADE), blocks(DOWNGRADE));
     let [look, save, start, follow, level] = &up[..] else { panic!("{up:?}") };
     nodes.until_as_shown(look);
-    let config = Config { endpoints: nodes.endpoints(), timeout: Duration::from_secs(60) };
+    let config = Config { endpoints: nodes.endpoints(), timeout: deadline() };
     let stop = Arc::new(AtomicBool::new(false));
     let counting = tokio::spawn(count(Client::new(&config).expect("legal"), stop.clone()));
 

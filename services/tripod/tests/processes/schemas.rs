@@ -2,15 +2,14 @@
 //! those of the walk-through of a new operator.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::Output;
 
 use serde_json::Value;
 use tripod_raft::repair;
-use tripod_wait::until_blocking;
+use tripod_wait::{Nobody, until_blocking};
 
-use crate::support::{Dev, reserve_ports, stderr, tripod};
+use crate::support::{Dev, reserve_ports, seconds, stderr, tripod};
 
 const PAGE: &str = include_str!("../../../../docs/cli.md");
 /// The least that a node is told.
@@ -255,11 +254,10 @@ fn row_in(line: &str) -> Option<[String; 4]> {
 
 #[test]
 fn a_command_ends_with_the_exit_code_of_its_error_code() {
-    let closed = {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        listener.local_addr().expect("bound").to_string()
-    };
-    let nobody = format!("{}:1", "x".repeat(64));
+    let nobody = Nobody::at_a_port();
+    let closed = nobody.address();
+    let unknown = format!("{}:1", "x".repeat(64));
+    let second = seconds(1.0);
     for (arguments, code, text) in [
         (&["frobnicate"][..], 2, "error: T1101 usage: unrecognized subcommand"),
         (&["explain", "T9999"], 2, "error: T1107 code-unknown: "),
@@ -269,8 +267,16 @@ fn a_command_ends_with_the_exit_code_of_its_error_code() {
         (&["doctor", "missing"], 2, "error: T5302 doctor-no-data: "),
         (&["repair", "vote", "missing", "--yes"], 2, "error: T5302 doctor-no-data: "),
         (&["repair", "vote", "missing"], 2, "error: T1104 not-confirmed: "),
-        (&["kv", "get", "k", "--timeout", "1", "--endpoints", &closed], 3, "error: T2102 not-connected: "),
-        (&["kv", "get", "k", "--timeout", "1", "--endpoints", &nobody], 3, "error: T2101 name-unresolved: "),
+        (
+            &["kv", "get", "k", "--timeout", &second, "--endpoints", &closed],
+            3,
+            "error: T2102 not-connected: ",
+        ),
+        (
+            &["kv", "get", "k", "--timeout", &second, "--endpoints", &unknown],
+            3,
+            "error: T2101 name-unresolved: ",
+        ),
         (&["preflight", "--data", "missing/data"], 1, "error: T1601 preflight-failed: 1 of 3 checks failed"),
     ] {
         let output = tripod().args(arguments).output().expect("runs");

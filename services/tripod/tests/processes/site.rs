@@ -8,9 +8,9 @@ use std::process::{Child, Command, Output, Stdio};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use tripod_processes::cluster::ReservedPorts;
-use tripod_wait::until_blocking;
+use tripod_wait::{deadline, until_blocking};
 
-use crate::support::{kill_by, send, stderr, tripod};
+use crate::support::{kill_by, seconds, send, stderr, tripod};
 
 pub(crate) const NODES: [usize; 3] = [1, 2, 3];
 
@@ -148,13 +148,16 @@ impl<'a> Site<'a> {
 
     /// A write that must succeed with whatever the command line does by itself.
     pub(crate) fn writes(&self, directory: &str, value: &str) {
-        let put = self.run(Some(directory), &["kv", "put", "key", value, "--timeout", "30"]);
+        let put = self.run(
+            Some(directory),
+            &["kv", "put", "key", value, "--timeout", &deadline().as_secs().to_string()],
+        );
         assert!(put.status.success(), "{value}: {}", stderr(&put));
     }
 
     /// What refuses somebody's next call, in the words of the command line.
     pub(crate) fn refusal(&self, directory: &str) -> String {
-        let output = self.run(Some(directory), &["kv", "get", "key", "--timeout", "2"]);
+        let output = self.run(Some(directory), &["kv", "get", "key", "--timeout", &seconds(2.0)]);
         assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
         stderr(&output)
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tripod_processes::cluster::ReservedPorts;
 use tripod_wait::until_blocking;
 
-use crate::support::{Dev, reserve_ports, stderr, tripod};
+use crate::support::{Dev, reserve_ports, seconds, stderr, tripod};
 
 /// Tries to start a node alone on some of `ports`.
 fn server(ports: &ReservedPorts, data: &Path, flags: &[&str]) -> Output {
@@ -150,7 +150,7 @@ fn n7_nobody_listening_exits_with_three_and_says_so() {
     let endpoint = format!("127.0.0.1:{}", ports.first());
     let cases: [&[&str]; 3] = [&["status"], &["kv", "get", "k"], &["leader", "transfer"]];
     for arguments in cases {
-        let told = ["--endpoints", &endpoint, "--timeout", "0.3"];
+        let told = ["--endpoints", &endpoint, "--timeout", &seconds(0.3)];
         let output = tripod().args(arguments).args(told).output().expect("runs");
         assert_eq!(output.status.code(), Some(3), "{arguments:?}: {}", stderr(&output));
         assert!(

@@ -4,12 +4,13 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 use tripod_processes::cluster::ReservedPorts;
-use tripod_wait::{deadline, until_blocking};
+use tripod_wait::{deadline, scaled, until_blocking};
 
 /// Ports of one cluster of three nodes, from its first client port on.
 const PORTS: u16 = 600;
@@ -23,6 +24,11 @@ pub(crate) fn tripod() -> Command {
     }
     command.stdin(Stdio::null());
     command
+}
+
+/// A limit for a command that is to be answered within it: so many seconds on a machine of usual speed.
+pub(crate) fn seconds(usually: f64) -> String {
+    scaled(Duration::from_secs_f64(usually)).as_secs_f64().to_string()
 }
 
 /// Ports for one cluster, which nobody else is given until the value goes.

@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 use tripod_wait::until_blocking;
 
 use crate::site::{NODES, Site};
-use crate::support::{reserve_ports, stderr};
+use crate::support::{reserve_ports, seconds, stderr};
 
 /// What `openssl` makes of a client port.
 fn openssl(site: &Site<'_>, arguments: &[&str]) -> Option<Output> {
@@ -27,10 +27,10 @@ fn s20_s21_strict_nodes_serve_an_operator_and_nobody_else_and_survive_their_lead
     site.start_strict();
     site.works(Some("ann"), "first");
 
-    let plain = site.run(None, &["kv", "get", "key", "--timeout", "2"]);
+    let plain = site.run(None, &["kv", "get", "key", "--timeout", &seconds(2.0)]);
     assert_eq!(plain.status.code(), Some(3), "{}", stderr(&plain));
     site.says(1, &["code=T1515", "outcome=\"plain\"", "port=\"client\""]);
-    let stranger = site.run(Some("eve"), &["kv", "get", "key", "--timeout", "2"]);
+    let stranger = site.run(Some("eve"), &["kv", "get", "key", "--timeout", &seconds(2.0)]);
     let told = stderr(&stranger);
     assert!(
         told.contains("error: T1513 tls-refused: ") && told.contains("no root that it believes"),
@@ -40,7 +40,7 @@ fn s20_s21_strict_nodes_serve_an_operator_and_nobody_else_and_survive_their_lead
     site.says(1, &["code=T1515", "outcome=\"unknown_ca\""]);
     // Whoever does not believe the nodes does not speak to them.
     site.pki(&["operator", "eve", "--ca", "ca-of-others", "--out", "mallory"]);
-    let told = stderr(&site.run(Some("mallory"), &["kv", "get", "key", "--timeout", "2"]));
+    let told = stderr(&site.run(Some("mallory"), &["kv", "get", "key", "--timeout", &seconds(2.0)]));
     assert!(told.contains("not signed by a root of ca.crt"), "{told}");
 
     if let Some(older) = openssl(&site, &["-tls1_2"]) {
@@ -120,7 +120,7 @@ fn s21_who_is_revoked_by_name_is_refused_by_every_node_and_others_are_not() {
     assert!(told.contains("T1513 tls-refused") && told.contains("it is revoked"), "{told}");
     for node in NODES {
         let at = site.address(node, 0);
-        let one = ["kv", "get", "key", "--timeout", "2", "--endpoints", &at];
+        let one = ["kv", "get", "key", "--timeout", &seconds(2.0), "--endpoints", &at];
         let output = site.run(Some("bob"), &one);
         assert!(stderr(&output).contains("it is revoked"), "node {node}: {}", stderr(&output));
         site.says(node, &["code=T1515", "outcome=\"revoked\""]);
@@ -188,7 +188,7 @@ fn s25_issuers_are_replaced_in_three_steps_while_leaders_die() {
     believe(&["ca-new"]);
     site.all_take(3);
     until_blocking("the old certificate to be refused", || {
-        let output = site.run(Some("ann-old"), &["kv", "get", "key", "--timeout", "2"]);
+        let output = site.run(Some("ann-old"), &["kv", "get", "key", "--timeout", &seconds(2.0)]);
         (!output.status.success()).then_some(())
     });
     let leader = site.leader();
@@ -219,6 +219,6 @@ fn s50_a_cluster_goes_from_plain_text_to_tls_node_by_node() {
             site.works(Some("ann"), &format!("{mode} {node}"));
         }
     }
-    let plain = site.run(None, &["kv", "get", "key", "--timeout", "2"]);
+    let plain = site.run(None, &["kv", "get", "key", "--timeout", &seconds(2.0)]);
     assert_eq!(plain.status.code(), Some(3), "{}", stderr(&plain));
 }

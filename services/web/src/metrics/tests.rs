@@ -50,8 +50,9 @@ async fn full_page() -> String {
         ..Measures::default()
     });
     gateway.last_backup().note(SystemTime::now());
-    // The leader is noted with the next tick of its timers.
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    // With the next tick of its timers.
+    let is_noted = || (gateway.tasks_late().is_some() && gateway.led_for().is_some()).then_some(());
+    tripod_wait::until("the leader to be noted", is_noted).await;
     page(&gateway, &SnapshotsSeen::default(), NodeFigures::default()).await
 }
 

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
 const DRIVER: &str = "/usr/bin/chromedriver";
@@ -33,20 +33,28 @@ impl Browser {
             return None;
         }
         let profile = tempfile::tempdir().expect("a directory");
-        let free = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = free.local_addr().expect("bound").to_string();
-        drop(free);
-        let port = address.rsplit_once(':').expect("a port").1;
-        let driver = Command::new(DRIVER)
-            .args([format!("--port={port}")])
-            .stdout(Stdio::null())
+        // It takes a free port itself: one that was looked for here could be somebody else's by the time that it starts.
+        let mut driver = Command::new(DRIVER)
+            .args(["--port=0"])
+            .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .process_group(0)
             .kill_on_drop(true)
             .spawn()
             .expect("it starts");
-        tripod_wait::until_async("the driver listens", || async { TcpStream::connect(&address).await.ok() })
-            .await;
+        let mut said = BufReader::new(driver.stdout.take().expect("piped")).lines();
+        let told = async {
+            loop {
+                let line = said.next_line().await.expect("text").expect("it goes on");
+                if let Some(port) = port_in(&line) {
+                    return port;
+                }
+            }
+        };
+        let address =
+            format!("127.0.0.1:{}", tripod_wait::within("the driver's word where it listens", told).await);
+        // Whatever else it says is read, or it would have to wait.
+        tokio::spawn(async move { while let Ok(Some(_)) = said.next_line().await {} });
         let mut browser = Self { driver, address, session: String::new(), _profile: profile };
         let arguments = [
             "--headless=new",
@@ -172,6 +180,11 @@ impl Drop for Browser {
             let _ = std::process::Command::new("kill").args(["-9", "--", &format!("-{id}")]).status();
         }
     }
+}
+
+/// The port in the driver's word that it listens.
+fn port_in(line: &str) -> Option<u16> {
+    line.strip_prefix("ChromeDriver was started successfully on port ")?.strip_suffix('.')?.parse().ok()
 }
 
 /// Where pictures are kept: `target/tests/browser`.

@@ -51,7 +51,7 @@ pub(super) const ROWS: &[Mutant] = &[
         name: "no-answer-is-a-refusal",
         promise: "INV-10: a forwarded proposal that a deposed leader did not answer is unknown, and never told as one \
                   that was not made.",
-        file: "raft/src/lead/forward.rs",
+        file: "raft/src/lead/forward/call.rs",
         original: &["() = given_up => Err(Status::aborted(\"it lost the leadership and did not answer\")),"],
         replacement: &[
             "() = given_up => Err(Status::failed_precondition(\"it lost the leadership and did not answer\")),",

@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use openraft::storage::{RaftLogReader as _, RaftLogStorage as _, RaftLogStorageExt as _};
 use tempfile::TempDir;
 use tripod_proto::code::Code;
+use tripod_wait::deadline;
 
 use crate::base::failure::Failure;
 use crate::base::test_entries::{entries, id};
@@ -19,9 +20,6 @@ use crate::log::LogStore;
 
 /// Flips that are tried in each of sled's files.
 const FLIPS: usize = 60;
-
-/// How long the threads behind the journal may take.
-const DEADLINE: Duration = Duration::from_secs(60);
 
 /// What a log says of itself.
 type Seen = (Option<Vote>, Option<LogId>, Option<LogId>, Vec<Entry>);
@@ -61,7 +59,7 @@ async fn stopped() -> (TempDir, Seen) {
         if first >= 290 && oldest_segment(directory.path()) >= goal {
             break;
         }
-        assert!(began.elapsed() < DEADLINE, "sled took nothing over of {first} entries");
+        assert!(began.elapsed() < deadline(), "sled took nothing over of {first} entries");
     }
     store.purge(id(1, 20)).await.unwrap();
     let seen = seen(&mut store).await.unwrap();

@@ -2,12 +2,13 @@
 
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use openraft::StorageError;
 use openraft::storage::{RaftLogReader as _, RaftLogStorage as _, RaftLogStorageExt as _};
 use openraft::testing::log::{StoreBuilder, Suite};
 use tempfile::TempDir;
+use tripod_wait::deadline;
 
 use crate::apply::state_machine::StateMachine;
 use crate::base::advice;
@@ -50,9 +51,6 @@ fn held(directory: &Path) -> Vec<Entry> {
     entries
 }
 
-/// How long the threads behind the journal may take.
-const DEADLINE: Duration = Duration::from_secs(60);
-
 /// The numbers of the segment files, in order. A file that is renamed meanwhile may be missing.
 fn segments(directory: &Path) -> Vec<u64> {
     let files = std::fs::read_dir(directory.join("journal")).unwrap();
@@ -77,7 +75,7 @@ async fn grow(store: &mut LogStore, directory: &Path, term: u64, from: u64) -> L
         if lowest() >= goal {
             return last;
         }
-        assert!(began.elapsed() < DEADLINE, "sled took nothing over until {last}");
+        assert!(began.elapsed() < deadline(), "sled took nothing over until {last}");
     }
     unreachable!("the range has no end")
 }
@@ -141,7 +139,11 @@ async fn files_are_used_again_and_do_not_grow_in_number() {
         append(&mut store, entries(1, next..next + 1, 200)).await;
         store.purge(id(1, next)).await.unwrap();
         next += 1;
-        assert!(began.elapsed() < DEADLINE, "segments {:?} after {next} entries", segments(directory.path()));
+        assert!(
+            began.elapsed() < deadline(),
+            "segments {:?} after {next} entries",
+            segments(directory.path())
+        );
     }
     store.close();
 }
@@ -264,7 +266,7 @@ async fn a_journal_that_cannot_be_read_back_ends_the_node() {
     store.save_committed(Some(id(1, 149))).await.unwrap();
     // The node may fail while this is still being written.
     let _ = store.blocking_append(entries(1, 150..151, 10)).await;
-    let reason = tokio::time::timeout(Duration::from_secs(20), failure.wait()).await.unwrap();
+    let reason = tripod_wait::within("the end of the node", failure.wait()).await;
     assert!(reason.starts_with("T3101 log-damaged") && reason.contains(".segment"), "{reason}");
     store.close();
 }

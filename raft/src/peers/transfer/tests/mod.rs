@@ -122,7 +122,7 @@ fn files(directory: &TempDir, name: &str) -> usize {
 
 /// Waits until so many files are left: what nobody needs goes soon, but not in whoever lets go of it.
 async fn left(directory: &TempDir, name: &str, count: usize) {
-    let deadline = std::time::Instant::now() + Duration::from_secs(60);
+    let deadline = std::time::Instant::now() + tripod_wait::deadline();
     while files(directory, name) != count {
         assert!(std::time::Instant::now() < deadline, "{} files are left", files(directory, name));
         tokio::time::sleep(Duration::from_millis(1)).await;

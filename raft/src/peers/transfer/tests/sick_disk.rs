@@ -159,7 +159,7 @@ async fn a_file_that_the_disk_failed_meanwhile_is_sent_from_the_beginning() {
     let leader = Leader::new(1, 9).await;
     abandoned(&leader, &snapshots, &sickness).await;
     sickness.fail();
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + tripod_wait::deadline();
     while held(&leader.question(), &snapshots, anybody).await.unwrap() > 0 {
         assert!(Instant::now() < deadline, "the failure is never seen");
         tokio::time::sleep(Duration::from_millis(1)).await;

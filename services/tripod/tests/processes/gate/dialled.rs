@@ -13,10 +13,11 @@ use tonic::transport::{Channel, Endpoint, Uri};
 use tower::{ServiceExt as _, service_fn};
 use tripod_proto::metadata::RAY_SESSION;
 use tripod_tls::{ClientTls, Port, Tls};
+use tripod_wait::scaled;
 
 /// A call that has no answer by then waits, or streams: it was let through. Refusals wait for nothing.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// For calls that are to be answered.
+/// For calls that are to be answered. Both on a machine of usual speed.
 const LONG_PATIENCE: Duration = Duration::from_secs(30);
 
 /// A connection to one port, of somebody.
@@ -64,13 +65,13 @@ impl Dialled {
             }
         });
         let channel = endpoint.connect_with_connector(connect).await;
-        let dialled = |channel| Self { channel, patience: LONG_PATIENCE };
+        let dialled = |channel| Self { channel, patience: scaled(LONG_PATIENCE) };
         channel.map(dialled).map_err(|error| format!("{error:?}"))
     }
 
     /// The same for calls of which some wait.
     pub(super) fn hasty(self) -> Self {
-        Self { patience: PATIENCE, ..self }
+        Self { patience: scaled(PATIENCE), ..self }
     }
 
     /// Makes a call.

@@ -6,7 +6,6 @@ mod worker_ports;
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::time::Duration;
 
 use futures::future::join_all;
 use prost::Message as _;
@@ -15,7 +14,7 @@ use tripod_gate::Role;
 use tripod_proto::ray as ray_wire;
 use tripod_proto::tripod::v1 as wire;
 use tripod_tls::Port;
-use tripod_wait::until_blocking;
+use tripod_wait::{deadline, until_blocking};
 
 use crate::site::{NODES, Site};
 use crate::support::{reserve_ports, stderr, tripod};
@@ -82,7 +81,7 @@ fn job_port(site: &Site<'_>, job: &str) -> String {
 
 fn metrics(site: &Site<'_>) -> String {
     let mut stream = TcpStream::connect(site.address(1, 200)).expect("it listens");
-    stream.set_read_timeout(Some(Duration::from_secs(10))).expect("set");
+    stream.set_read_timeout(Some(deadline())).expect("set");
     stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").expect("written");
     let mut page = String::new();
     stream.read_to_string(&mut page).expect("text");
