@@ -6,6 +6,7 @@
 mod bad_input;
 mod captured;
 mod events;
+mod every_message;
 mod finish;
 mod held;
 mod http;
