@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic, its helpers too")]
 
 mod bad_input;
+mod capture;
 mod captured;
 mod events;
 mod every_message;

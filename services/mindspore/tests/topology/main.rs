@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic, its helpers too")]
 
 mod bad_input;
+#[path = "../ps/capture.rs"]
+mod capture;
 mod captured;
 mod cluster;
 mod held;
