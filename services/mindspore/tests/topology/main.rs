@@ -7,6 +7,7 @@ mod bad_input;
 mod capture;
 mod captured;
 mod cluster;
+mod every_message;
 mod held;
 mod marked;
 mod silence;
