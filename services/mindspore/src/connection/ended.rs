@@ -19,7 +19,7 @@ pub(crate) enum Ended {
     #[error("{}: the {what} in a frame cannot be read: {error}", Code::FrameBroken)]
     Unreadable { what: &'static str, error: DecodeError },
     /// An operator's request is none.
-    #[error("{}: a request of HTTP cannot be read: {0}", Code::FrameBroken)]
+    #[error("{}: a request of HTTP cannot be read: {}", Code::FrameBroken, .0)]
     Request(hyper::Error),
     /// Nobody sends that to a scheduler, and to answer it would end the node.
     #[error("{}: command {command} is none that a node gives to its scheduler", Code::MessageUnknown)]
