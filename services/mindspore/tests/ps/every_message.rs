@@ -2,42 +2,21 @@
 //! of them once, in each way. Nobody hears anything else than without that.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
-use tripod_gateway::Mishap;
 use tripod_proto::mindspore::ps_core::NodeCommand;
-use tripod_state::mindspore;
 use tripod_state::mindspore::cluster::ClusterState;
-use tripod_state::{Command, Envelope};
 
+use crate::death::{Death, Deaths};
 use crate::nodes::Node;
 use crate::operator::Operator;
 use crate::support::Cluster;
 
-/// How long nobody leads. A node waits for an answer for three seconds.
-const AWAY: Duration = Duration::from_secs(2);
-
-/// When the leader dies.
-#[derive(Debug, Clone, Copy)]
-enum Death {
-    /// Before the message comes.
-    Before,
-    /// When it has the message, which nobody else has.
-    With,
-    /// When the message is in the log, and before anybody is told so.
-    After,
-}
-
 struct Life {
     cluster: Cluster,
     nodes: BTreeMap<&'static str, Node>,
-    death: Option<(usize, Death)>,
-    /// What nodes and operators have said.
+    deaths: Deaths,
+    /// How much nodes and operators have said.
     messages: usize,
-    /// How often the leader has died.
-    deaths: Arc<AtomicUsize>,
     generation: u64,
     noted: Vec<String>,
 }
@@ -49,50 +28,17 @@ struct Lived {
     deaths: usize,
 }
 
-/// Whether a node asks, or an operator.
-fn is_asked(envelope: &Envelope) -> bool {
-    let command = match &envelope.command {
-        Command::Retried(command) => &**command,
-        command => command,
-    };
-    matches!(command, Command::Mindspore(mindspore::Command::Cluster { .. }))
-}
-
 impl Life {
     async fn of(death: Option<(usize, Death)>) -> Self {
         let cluster = Cluster::of(1, 1).await;
         let (nodes, noted) = (BTreeMap::new(), Vec::new());
-        Self { cluster, nodes, death, messages: 0, deaths: Arc::default(), generation: 0, noted }
+        let deaths = Deaths::of(&cluster.backend, death);
+        Self { cluster, nodes, deaths, messages: 0, generation: 0, noted }
     }
 
-    /// The next message comes, and the leader dies if it is the one.
     fn next(&mut self) {
-        let death = self.death.filter(|(at, _)| *at == self.messages);
         self.messages += 1;
-        let Some((_, death)) = death else { return };
-        let (backend, deaths) = (Arc::clone(&self.cluster.backend), Arc::clone(&self.deaths));
-        let mishap = match death {
-            Death::Before => {
-                deaths.fetch_add(1, Ordering::Relaxed);
-                backend.depose();
-                tokio::spawn(async move {
-                    tokio::time::sleep(AWAY).await;
-                    backend.elect();
-                });
-                return;
-            }
-            Death::With => Mishap::UnknownAndLost,
-            Death::After => Mishap::UnknownButApplied,
-        };
-        let mut is_over = false;
-        backend.set_mishaps(move |envelope| {
-            if is_over || !is_asked(envelope) {
-                return Mishap::Success;
-            }
-            is_over = true;
-            deaths.fetch_add(1, Ordering::Relaxed);
-            mishap
-        });
+        self.deaths.next_message();
     }
 
     /// Notes what somebody has heard, and how the cluster is by then.
@@ -234,7 +180,7 @@ async fn lived(death: Option<(usize, Death)>) -> Lived {
     life.finish(&["wrk", "srv-0", "srv-4"]).await;
     life.told().await;
     let Life { noted, messages, deaths, .. } = life;
-    Lived { noted, messages, deaths: deaths.load(Ordering::Relaxed) }
+    Lived { noted, messages, deaths: deaths.count() }
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,6 +6,7 @@
 mod bad_input;
 mod capture;
 mod captured;
+mod death;
 mod events;
 mod every_message;
 mod finish;

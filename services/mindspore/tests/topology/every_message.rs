@@ -1,37 +1,14 @@
 //! The life of a dynamic cluster by what its workers say, in which the leader dies at one of their messages: at each of them
 //! once, in each way. No worker hears anything else than without that.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
-
-use tripod_gateway::Mishap;
-use tripod_state::mindspore;
-use tripod_state::{Command, Envelope};
-
+use crate::death::{Death, Deaths};
 use crate::support::{Client, Cluster, of_2_10};
-
-/// How long nobody leads. A worker waits for an answer for ten seconds.
-const AWAY: Duration = Duration::from_secs(2);
-
-/// When the leader dies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Death {
-    /// Before the message comes.
-    Before,
-    /// When it has the message, which nobody else has.
-    With,
-    /// When the message is in the log, and before anybody is told so.
-    After,
-}
 
 struct Life {
     cluster: Cluster,
-    death: Option<(usize, Death)>,
+    deaths: Deaths,
     /// Of each message, whether it changes something.
     messages: Vec<bool>,
-    /// How often the leader has died.
-    deaths: Arc<AtomicUsize>,
     noted: Vec<String>,
 }
 
@@ -42,44 +19,10 @@ struct Lived {
     deaths: usize,
 }
 
-/// Whether a worker asks.
-fn is_asked(envelope: &Envelope) -> bool {
-    let command = match &envelope.command {
-        Command::Retried(command) => &**command,
-        command => command,
-    };
-    matches!(command, Command::Mindspore(mindspore::Command::Topology { .. }))
-}
-
 impl Life {
-    /// The next message comes, and the leader dies if it is the one.
     fn next(&mut self, is_change: bool) {
-        let death = self.death.filter(|(at, _)| *at == self.messages.len());
         self.messages.push(is_change);
-        let Some((_, death)) = death else { return };
-        let (backend, deaths) = (Arc::clone(&self.cluster.backend), Arc::clone(&self.deaths));
-        let mishap = match death {
-            Death::Before => {
-                deaths.fetch_add(1, Ordering::Relaxed);
-                backend.depose();
-                tokio::spawn(async move {
-                    tokio::time::sleep(AWAY).await;
-                    backend.elect();
-                });
-                return;
-            }
-            Death::With => Mishap::UnknownAndLost,
-            Death::After => Mishap::UnknownButApplied,
-        };
-        let mut is_over = false;
-        backend.set_mishaps(move |envelope| {
-            if is_over || !is_asked(envelope) {
-                return Mishap::Success;
-            }
-            is_over = true;
-            deaths.fetch_add(1, Ordering::Relaxed);
-            mishap
-        });
+        self.deaths.next_message();
     }
 
     /// Notes what somebody has heard, and how the cluster is by then.
@@ -130,7 +73,8 @@ impl Life {
 
 async fn lived(death: Option<(usize, Death)>) -> Lived {
     let cluster = Cluster::of(2).await;
-    let mut life = Life { cluster, death, messages: Vec::new(), deaths: Arc::default(), noted: Vec::new() };
+    let deaths = Deaths::of(&cluster.backend, death);
+    let mut life = Life { cluster, deaths, messages: Vec::new(), noted: Vec::new() };
     let (mut one, mut of_one) = (life.cluster.connect(), life.cluster.connect());
     let (mut two, mut of_two) = (life.cluster.connect(), life.cluster.connect());
     life.register(&mut one, "uuid-b").await;
@@ -159,7 +103,7 @@ async fn lived(death: Option<(usize, Death)>) -> Lived {
     life.register(&mut two, "uuid-a").await;
     life.read(&mut of_two, "MCCL_COLLECTIVE_RANK_MS_WORKER_1").await;
     let Life { noted, messages, deaths, .. } = life;
-    Lived { noted, messages, deaths: deaths.load(Ordering::Relaxed) }
+    Lived { noted, messages, deaths: deaths.count() }
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,6 +7,8 @@ mod bad_input;
 mod capture;
 mod captured;
 mod cluster;
+#[path = "../ps/death.rs"]
+mod death;
 mod every_message;
 mod held;
 mod marked;
