@@ -19,7 +19,7 @@ use tripod_proto::tripod::v1::kv_client::KvClient;
 use tripod_wait::{deadline, until, within};
 
 /// Of its open files a node keeps so many from its clients, and an address has three quarters of the others.
-const FILES_RESERVED: usize = 256;
+pub(crate) const FILES_RESERVED: usize = 256;
 /// The preface, settings that set nothing, and a call's headers, of which the rest is to come.
 const BEGUN: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0\0\0\x01\x01\0\0\0\0\x01\x82";
 /// Ten segments of a journal.
@@ -28,6 +28,11 @@ const VALUE_BYTES: usize = 1 << 20;
 
 /// Three nodes that may have so many open files, and no more by any means.
 async fn cluster_with_files(files: usize, folder: &Path) -> Cluster {
+    Cluster::start(options_with_files(files, folder)).await.unwrap()
+}
+
+/// How they are started.
+pub(crate) fn options_with_files(files: usize, folder: &Path) -> ClusterOptions {
     // This process has the other ends of all those connections.
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
     setrlimit(Resource::RLIMIT_NOFILE, most, most).unwrap();
@@ -35,19 +40,17 @@ async fn cluster_with_files(files: usize, folder: &Path) -> Cluster {
     let text = format!("#!/bin/sh\nulimit -n {files}\nexec '{}' \"$@\"\n", binary.display());
     fs::write(&script, text).unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
-    let options =
-        ClusterOptions { kind: Kind::Tripod { binary: script }, ..ClusterOptions::tripod().unwrap() };
-    Cluster::start(options).await.unwrap()
+    ClusterOptions { kind: Kind::Tripod { binary: script }, ..ClusterOptions::tripod().unwrap() }
 }
 
 /// A connection from an address of this machine that no test uses else.
-async fn stranger(node: SocketAddr) -> TcpStream {
+pub(crate) async fn stranger(node: SocketAddr) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.9:0".parse().unwrap()).unwrap();
     within("a connection", socket.connect(node)).await.unwrap()
 }
 
-fn open_files(pid: u32) -> usize {
+pub(crate) fn open_files(pid: u32) -> usize {
     fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
 }
 

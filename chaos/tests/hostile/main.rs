@@ -7,6 +7,7 @@ mod connections;
 mod fairness;
 mod lists;
 mod memory;
+mod mindspore;
 mod peers;
 mod scene;
 mod sessions;

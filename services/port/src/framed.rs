@@ -1,5 +1,6 @@
 //! Serving protocols that frame their bytes themselves.
 
+mod ahead;
 mod timeouts;
 
 use std::fmt;
@@ -24,6 +25,7 @@ use crate::connection::{Arrivals, Silence, SilentConnections, Socket};
 use crate::stop::Stopping;
 use crate::throttle::Throttle;
 
+pub use self::ahead::{Ahead, LEFT_TIME, Messages, is_slow};
 pub use self::timeouts::{Deadlines, Timeouts};
 
 /// A client's connection, for a front end that frames its bytes itself. It is counted for as long as this lives.

@@ -39,7 +39,7 @@
 //! | `guard` | who is asked about every call before a service hears of it |
 //! | `lapse` | that whoever had a call admitted is believed no longer |
 //! | `speaker` | who makes a call, as a guard has said it |
-//! | `framed` | protocols that frame their bytes themselves, and how long their clients may take |
+//! | `framed` | protocols that frame their bytes themselves: how long clients may take, and what is given up when they have gone |
 //! | `bytes_held` | what is held for clients, counted by node and connection |
 //! | `holding` | around all services: how many bytes each call holds |
 //! | [`refusal`] | what a call is told that this node cannot serve for a reason of its own |
@@ -103,7 +103,9 @@ pub use connection::{
 pub use contact::{Contact, ContactSwitch};
 pub use direct::{Direct, DirectAnswer, DirectRequest, DirectService};
 pub use followed::{Followed, Following, REFUSAL_BYTES};
-pub use framed::{Accepted, Bytestream, Deadlines, Framed, Handling, Timeouts};
+pub use framed::{
+    Accepted, Ahead, Bytestream, Deadlines, Framed, Handling, LEFT_TIME, Messages, Timeouts, is_slow,
+};
 pub use guard::{Guard, Guarding, Head};
 pub use holding::{Content, Received, enter as enter_call};
 pub use lapse::Lapse;

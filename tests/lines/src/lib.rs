@@ -7,15 +7,19 @@
 //! Bytes take no time. A place can be frozen, as by `kill -STOP`: nothing goes to it or comes from it, and connections
 //! are still made. It can be closed, as by `kill -9`: all its lines break, and who dials it is refused.
 //!
+//! What such a test says in its log it can look at, too: [`Log`].
+//!
 //! What this crate does not know: anything of Tripod.
 //!
 //! | module | what |
 //! |---|---|
 //! | `listening` | who listens at a place, and what becomes of its lines |
 //! | `carry` | bytes from one end of a line to the other |
+//! | `log` | what is said in the log of one thread |
 
 mod carry;
 mod listening;
+mod log;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -29,6 +33,7 @@ use tonic::transport::{Channel, Endpoint, Uri};
 
 use crate::listening::Listening;
 pub use crate::listening::{Arrivals, Frozen};
+pub use crate::log::Log;
 
 /// Bytes under way in each half of each direction: few, so that whoever does not read is noticed.
 const LINE_BYTES: usize = 64 << 10;

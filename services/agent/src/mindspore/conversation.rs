@@ -5,12 +5,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, WriteHalf};
 use tripod_mindspore_wire::{Opening, ps, rpc0};
-use tripod_port::{Accepted, Account, Bytestream, CallerConnection, Stopping};
+use tripod_port::{Accepted, Account, Ahead, Bytestream, CallerConnection, Stopping};
 
 use super::Relay;
-use super::ahead::{self, Ahead};
 use super::ended::Ended;
-use super::incoming::Incoming;
+use super::incoming::{Held, Incoming};
 use super::passed::Passed;
 use super::way::Way;
 use crate::calls::Kind;
@@ -60,10 +59,10 @@ impl<R: AsyncRead + Unpin + Send> Conversation<R> {
             return Ok(());
         }
         let mut way = Way::new(relay.clone(), outgoing.account.clone());
-        let mut incoming = Ahead::<R, F>::new(incoming, stopping.clone());
+        let mut incoming = Ahead::<_, Held<F>>::new(incoming, stopping.clone());
         while let Some(asked) = incoming.next().await? {
             let _counted = relay.meters.call(Kind::Other);
-            let patience = ahead::patience(&asked.inner)?;
+            let patience = asked.inner.patience()?;
             let answer = tokio::select! {
                 biased;
                 answer = way.answer(&asked.inner, caller) => answer?,

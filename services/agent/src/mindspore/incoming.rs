@@ -1,14 +1,16 @@
 //! What comes on a client's connection, frame by frame.
 
+use std::future::Future;
 use std::io;
 use std::time::Duration;
 
 use bytes::{BufMut as _, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt as _, BufReader};
 use tripod_mindspore_wire::{Frame, OPENING_BYTES, Opening};
-use tripod_port::{Account, Charge, Deadlines, Short, Stopping, Timeouts};
+use tripod_port::{Account, Charge, Deadlines, Messages, Short, Stopping, Timeouts};
 
 use super::ended::Ended;
+use super::passed::Passed;
 
 /// As nodes have them: a worker opens both of its connections at once and says nothing on the second one before all are
 /// there, for which they have ten minutes.
@@ -106,6 +108,31 @@ impl<R: AsyncRead + Unpin + Send> Incoming<R> {
             return Err(Ended::Lost(io::ErrorKind::UnexpectedEof.into()));
         }
         Ok(())
+    }
+}
+
+/// What comes before its turn, and what is given up of a client that has gone.
+impl<R: AsyncRead + Unpin + Send, F: Passed> Messages<Held<F>> for Incoming<R> {
+    type Error = Ended;
+
+    fn message(&mut self) -> impl Future<Output = Result<Option<Held<F>>, Ended>> + Send {
+        self.next::<F>()
+    }
+
+    fn bytes(message: &Held<F>) -> u64 {
+        let Held { _held: held, .. } = message;
+        held.as_ref().map_or(0, Charge::bytes)
+    }
+
+    fn patience(message: &Held<F>) -> Result<Option<Duration>, Ended> {
+        Ok(message.inner.patience()?)
+    }
+
+    fn broken(ended: &Ended) -> Option<&io::Error> {
+        match ended {
+            Ended::Lost(error) => Some(error),
+            _ => None,
+        }
     }
 }
 

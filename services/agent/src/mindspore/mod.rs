@@ -8,14 +8,12 @@
 //! |---|---|
 //! | `conversation` | one client's connection, its frames and their answers |
 //! | `incoming` | frames as they come, counted and within a time |
-//! | `ahead` | frames that come before their turn, and what is given up of a client that has gone |
 //! | `passed` | what must be known of a frame, in both protocols |
 //! | `way` | a frame sent until it is answered |
 //! | `open` | one connection to a node |
 //! | `place` | where the node in use serves the job |
 //! | `ended`, `complaints` | why a connection ends, and how often that is told |
 
-mod ahead;
 mod complaints;
 mod conversation;
 mod ended;

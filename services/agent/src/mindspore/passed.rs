@@ -1,7 +1,10 @@
 //! What must be known of a frame to pass it on.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use tripod_mindspore_wire::{Broken, Command, Frame, Mark, Name, Word, ps, rpc0};
+use tripod_port::LEFT_TIME;
 use tripod_proto::mindspore::ps_core::NodeCommand;
 
 use crate::calls::Repeat;
@@ -17,6 +20,20 @@ pub(super) trait Passed: Frame + Send + Sync {
     /// Whether it is given up a while after its client has gone: it changes an entry that nodes leave for each other, or takes a
     /// place of the cluster.
     fn ends_with_client(&self) -> bool;
+
+    /// How long after its client has gone it is given up; `None`: never. What changes something is finished, as a node would
+    /// that has it already. What a client only wanted to know is not, nor a registration or a change of an entry: the process
+    /// that comes in its place may have registered or written since.
+    ///
+    /// # Errors
+    /// A node could not read it.
+    fn patience(&self) -> Result<Option<Duration>, Broken> {
+        Ok(match self.repeat()? {
+            _ if self.ends_with_client() => Some(LEFT_TIME),
+            Repeat::Free => Some(Duration::ZERO),
+            Repeat::Stamped | Repeat::Recognised => None,
+        })
+    }
 
     /// Its bytes on the way to a node.
     ///
@@ -116,6 +133,12 @@ mod tests {
         ] {
             assert_eq!(frame(name).repeat(), Ok(repeat), "{name}");
             assert_eq!(frame(name).ends_with_client(), ["0", "6", "8"].contains(&name), "{name}");
+            let patience = match name {
+                "0" | "6" | "8" => Some(LEFT_TIME),
+                "1" => None,
+                _ => Some(Duration::ZERO),
+            };
+            assert_eq!(frame(name).patience(), Ok(patience), "{name}");
         }
         // Field 1, a number below 128.
         let commanded = |command: u8| {

@@ -18,6 +18,9 @@ pub(crate) enum Ended {
     /// A frame was in order, and what is in it is not.
     #[error("{}: the {what} in a frame cannot be read: {error}", Code::FrameBroken)]
     Unreadable { what: &'static str, error: DecodeError },
+    /// An operator's request is none.
+    #[error("{}: a request of HTTP cannot be read: {}", Code::FrameBroken, .0)]
+    Request(hyper::Error),
     /// Nobody sends that to a scheduler, and to answer it would end the node.
     #[error("{}: command {command} is none that a node gives to its scheduler", Code::MessageUnknown)]
     Unknown { command: i32 },

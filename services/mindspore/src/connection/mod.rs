@@ -3,13 +3,11 @@
 //! | module | holds |
 //! |---|---|
 //! | `incoming` | frames as they come, counted and within a time |
-//! | `ahead` | frames that come while the one before is answered, and what is given up of a client that has gone |
 //! | `outgoing` | answers as they go, likewise |
 //! | `held` | what is asked while nobody leads |
 //! | `ended` | why a connection ends |
 //! | `complaints` | what is told to the log of clients, and how often |
 
-mod ahead;
 mod complaints;
 mod ended;
 pub(crate) mod held;
@@ -21,16 +19,14 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tripod_dial::Dialler;
 use tripod_gateway::{Gateway, JobBinding};
-use tripod_port::{Accepted, Account, CallerAddress, Deadlines, Stopping};
+use tripod_port::{Accepted, Account, Ahead, CallerAddress, Deadlines, Stopping};
 use tripod_state::Scope;
 
-use self::ahead::Ahead;
 use crate::calls::Calls;
 use crate::pulse::Pulse;
-use crate::wire::Opening;
+use crate::wire::{Opening, rpc0};
 use crate::{http, ps, topology};
 
-pub(crate) use self::ahead::{LEFT_TIME, is_slow};
 pub(crate) use self::complaints::{Complaints, shown};
 pub(crate) use self::ended::{Ended, outage_code};
 pub(crate) use self::incoming::{Incoming, Received, TIMEOUTS};
@@ -94,20 +90,22 @@ async fn converse(
 
 /// A connection of a dynamic cluster: its frames have no number by which answers could be told apart, so each is answered
 /// before the next has its turn. What a process wanted of an entry, or of the cluster's places, is given up a while after it
-/// has gone: another process in its place may have written or registered since. The rest of what it has said is done, in its order.
+/// has gone: another process in its place may have written or registered since. What it asked is, too. The rest of what it has
+/// said is done, in its order.
 async fn one_by_one(
     mut session: topology::Session,
     incoming: Incoming<impl AsyncRead + Unpin + Send>,
     mut outgoing: Outgoing<impl AsyncWrite + Unpin + Send>,
     stopping: Stopping,
 ) -> Result<(), Ended> {
-    let mut incoming = Ahead::new(incoming, stopping.clone());
+    let mut incoming = Ahead::<_, Received<rpc0::Frame>>::new(incoming, stopping.clone());
     while let Some(asked) = incoming.next().await? {
+        let patience = topology::patience(&asked.frame);
         let answer = tokio::select! {
             biased;
             answer = session.answer(&asked.frame) => answer?,
             () = stopping.overdue() => return Err(Ended::Overdue),
-            () = incoming.left(&asked.frame) => None,
+            () = incoming.left(patience) => None,
         };
         if let Some(answer) = answer {
             match outgoing.send(&answer.encode()).await {

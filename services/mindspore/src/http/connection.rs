@@ -47,6 +47,12 @@ pub(crate) async fn converse(
             }
         }
     };
-    // Its client has gone, said what is no request, or did not take an answer.
-    ended.map_err(|error| Ended::Lost(io::Error::other(error)))
+    ended.map_err(|error| {
+        if error.is_parse() {
+            // It is answered so, too: whoever hyper could not understand.
+            return Ended::Request(error);
+        }
+        // Its client has gone, said nothing more, or did not take an answer.
+        Ended::Lost(io::Error::other(error))
+    })
 }

@@ -103,6 +103,12 @@ fn read<M: Message + Default>(what: &'static str, payload: Bytes) -> Result<M, N
     M::decode(payload).map_err(|error| NotUnderstood::Unreadable { what, error })
 }
 
+/// Whether a message is given up a while after its node has gone: it takes a place of the cluster, which may be the next
+/// process's by then, or it only asks. What a node has said of itself is done.
+pub(crate) fn ends_with_node(command: Command) -> bool {
+    matches!(command, Command::Known(NodeCommand::Register | NodeCommand::FetchMetadata))
+}
+
 /// What a registration asks of the domain; `None`: a node of no role that takes part.
 pub(crate) fn registration(frame: &Frame, message: RegisterMessage) -> Option<Request> {
     let role = match message.role() {

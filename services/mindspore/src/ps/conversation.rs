@@ -1,6 +1,7 @@
 //! In which order the messages of a connection are answered: one after the other, but for heartbeats. A report may have to
 //! wait until somebody leads, and a node whose heartbeats are not answered for 30 s takes its scheduler for dead. What a node
-//! has said before it went is done, but for a registration: by then another process may have registered in its place.
+//! has said before it went is done, but for a registration: by then another process may have registered in its place. What it
+//! only asked is given up likewise, and does not keep its connection's place until somebody leads.
 
 use std::collections::VecDeque;
 use std::future::{Future, pending};
@@ -9,14 +10,13 @@ use std::pin::Pin;
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, sleep_until};
-use tripod_port::Stopping;
-use tripod_proto::mindspore::ps_core::NodeCommand;
+use tripod_port::{LEFT_TIME, Stopping, is_slow};
 
-use super::asked::Asked;
+use super::asked::{Asked, ends_with_node};
 use super::session::Session;
-use crate::connection::{Ended, Incoming, LEFT_TIME, Outgoing, Received, is_slow};
+use crate::connection::{Ended, Incoming, Outgoing, Received};
+use crate::wire::Word;
 use crate::wire::ps::{Marked, Parts};
-use crate::wire::{Command, Word};
 
 /// Messages that wait for the one before them. A node has a handful under way; beyond this its next are not read.
 const WAITING_MAX: usize = 16;
@@ -35,15 +35,16 @@ pub(crate) async fn converse(
 ) -> Result<(), Ended> {
     let mut waiting = VecDeque::<Received<Marked>>::new();
     let mut under_way: Option<Going<'_, Result<Option<Bytes>, Ended>>> = None;
-    let (mut is_open, mut registers) = (true, false);
+    // Whether what is under way is given up a while after its node has gone.
+    let (mut is_open, mut ends) = (true, false);
     // Since when the node is known to have gone.
     let mut gone: Option<Instant> = None;
     loop {
         while under_way.is_none()
             && let Some(next) = waiting.pop_front()
         {
-            registers = next.frame.frame.command() == Command::Known(NodeCommand::Register);
-            let is_over = registers && gone.is_some_and(|gone| gone.elapsed() >= LEFT_TIME);
+            ends = ends_with_node(next.frame.frame.command());
+            let is_over = ends && gone.is_some_and(|gone| gone.elapsed() >= LEFT_TIME);
             if !is_over {
                 under_way = Some(Box::pin(async move { session.said(&next.frame).await }));
             }
@@ -59,7 +60,7 @@ pub(crate) async fn converse(
                     send(&mut outgoing, &answer, &mut gone).await?;
                 }
             }
-            () = left(gone), if under_way.is_some() && registers => under_way = None,
+            () = left(gone), if under_way.is_some() && ends => under_way = None,
             () = stopping.overdue(), if under_way.is_some() => return Err(Ended::Overdue),
             received = incoming.next::<Marked>(), if is_open && waiting.len() < WAITING_MAX => {
                 let received = match received {

@@ -120,6 +120,11 @@ impl Session {
     ) -> Result<Frame, Ended> {
         self.bound.lock().learn(Release::of_registration(&frame.meta, &message));
         let node = message.node_id.clone();
+        if message.ip.is_empty() || message.port == 0 {
+            // Nobody could ever tell it who the others are, and all would wait for it.
+            let why = "it does not say where it listens";
+            return Ok(self.not_registered(frame, &node, Code::MessageRefused, why));
+        }
         let message = match self.admitted(message).await {
             Ok(message) => message,
             Err(refused) => {
@@ -161,12 +166,8 @@ impl Session {
     /// The message with an address in the place of the node's name. The leader connects to what is noted, and only the
     /// node that is asked sees where its caller comes from.
     async fn admitted(&self, message: RegisterMessage) -> Result<RegisterMessage, Refused> {
-        let mut message = message;
-        // What has no bytes at all the domain refuses.
-        if !message.ip.is_empty() {
-            message.ip = self.dialler.admit_host(&message.ip, self.peer.0).await?;
-        }
-        Ok(message)
+        let ip = self.dialler.admit_host(&message.ip, self.peer.0).await?;
+        Ok(RegisterMessage { ip, ..message })
     }
 
     /// A process that registers again at the same place lives; which one it is, if it is such. Whoever leads hears of it

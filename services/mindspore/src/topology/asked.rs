@@ -74,13 +74,6 @@ impl Asked {
     }
 }
 
-/// Whether a message is given up a while after its client has gone: it changes an entry that nodes leave for each other, or
-/// takes a place of the cluster.
-pub(crate) fn ends_with_client(frame: &Frame) -> bool {
-    let name = Name::asked(&frame.name);
-    matches!(name, Some(Name::Registration | Name::WriteMetadata | Name::DeleteMetadata))
-}
-
 fn read<M: Message + Default>(what: &'static str, body: Bytes) -> Result<M, NotUnderstood> {
     M::decode(body).map_err(|error| NotUnderstood::Unreadable { what, error })
 }

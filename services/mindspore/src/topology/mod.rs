@@ -16,10 +16,12 @@
 //! | `asked` | from a frame to what is asked |
 //! | `answer` | from what the state said to a frame |
 //! | `session` | one connection's messages, and which dialect they are answered in |
+//! | `messages` | what waits for its turn, and how long that is of use when its client has gone |
 
 mod answer;
 mod asked;
+mod messages;
 mod session;
 
-pub(crate) use self::asked::ends_with_client;
+pub(crate) use self::messages::patience;
 pub(crate) use self::session::Session;

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic, its helpers too")]
 
+#[path = "../ps/capture.rs"]
+mod capture;
+mod captured;
 mod every_step;
 mod failover;
 #[path = "../ps/operator.rs"]

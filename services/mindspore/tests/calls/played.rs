@@ -25,6 +25,8 @@ pub(crate) enum Manner {
     HangsUp,
     /// It says something else first, and what it was asked twice.
     Babbles,
+    /// It says this instead.
+    Says(&'static [u8]),
 }
 
 /// One node.
@@ -79,6 +81,11 @@ async fn converse(mut line: DuplexStream, heard: Arc<Mutex<Vec<String>>>, manner
             let says_nothing = leaves && command == NodeCommand::SendMetadata || manner == Manner::Silent;
             if manner == Manner::HangsUp {
                 return;
+            }
+            if let Manner::Says(bytes) = manner {
+                // A connection that is ended takes no more of it.
+                let _ = line.write_all(bytes).await;
+                continue;
             }
             if says_nothing {
                 continue;

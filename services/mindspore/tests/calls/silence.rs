@@ -6,7 +6,8 @@ use bytes::Bytes;
 use tokio::time::sleep;
 use tripod_gateway::Channel;
 use tripod_mindspore::Patience;
-use tripod_state::mindspore::cluster::ClusterState;
+use tripod_state::mindspore::Answer;
+use tripod_state::mindspore::cluster::{ClusterState, Request};
 
 use crate::played::Played;
 use crate::support::{Cluster, heard};
@@ -73,6 +74,27 @@ async fn a_cluster_that_is_not_complete_in_time_says_so() {
     assert_eq!(cluster.view().state, ClusterState::Starting);
     beats(&cluster, &["w0"], 3).await;
     assert_eq!(cluster.view().state, ClusterState::NodeTimeout);
+}
+
+#[tokio::test(start_paused = true)]
+async fn scaling_out_for_which_nobody_comes_is_taken_back_after_five_minutes_and_can_begin_again() {
+    let mut cluster = Cluster::within(1, 1, PATIENCE).await;
+    let nodes = cluster.start_all(&["w0", "s0"]).await;
+    for round in 0..2 {
+        let answer = cluster.ask(Request::ScaleOut { workers: 0, servers: 1 }).await;
+        assert!(matches!(answer, Answer::Scaling { .. }), "{round}: {answer:?}");
+        cluster.settled().await;
+        cluster.register("w0", 1).await;
+        cluster.register("s0", 2).await;
+        beats(&cluster, &["w0", "s0"], 98).await;
+        assert_eq!((cluster.view().state, cluster.view().expected.servers), (ClusterState::ScaleOut, 2));
+        beats(&cluster, &["w0", "s0"], 5).await;
+        cluster.settled().await;
+        assert_eq!((cluster.view().state, cluster.view().expected.servers), (ClusterState::Ready, 1));
+        for told in heard(&nodes) {
+            assert!(told[0] == "scale-out 1+2" && told[1].ends_with(" rank=0 1+1: w0 s0"), "{told:?}");
+        }
+    }
 }
 
 /// A server that has finished is silent until all have, and the worker was told so.

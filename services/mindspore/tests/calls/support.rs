@@ -85,8 +85,13 @@ impl Cluster {
 
     /// A node says that it listens there: workers begin with a w.
     pub(crate) async fn register(&self, node: &str, port: u32) {
+        self.register_at(node, "10.0.0.1", port).await;
+    }
+
+    /// The same at another address.
+    pub(crate) async fn register_at(&self, node: &str, ip: &str, port: u32) {
         let role = if node.starts_with('w') { Role::Worker } else { Role::Server };
-        let (node, ip) = (node.to_owned(), "10.0.0.1".to_owned());
+        let (node, ip) = (node.to_owned(), ip.to_owned());
         let register = Request::Register { node, role, ip, port, offered_rank: None, recovering: false };
         assert!(matches!(self.ask(register).await, Answer::Joined { .. }));
     }

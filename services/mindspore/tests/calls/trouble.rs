@@ -3,11 +3,23 @@
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
+use tripod_lines::Log;
 use tripod_state::mindspore::Decision;
 use tripod_state::mindspore::cluster::{ClusterState, Request};
 
 use crate::played::{Manner, Played};
 use crate::support::{Cluster, heard};
+
+/// What no node of MindSpore answers.
+const GARBAGE: [&[u8]; 5] = [
+    b"HTTP/1.1 400 Bad Request\r\n\r\n",
+    // A message of 4 GiB, and the longest that a header can claim.
+    b"\x01\0\0\0\x04\0\0\0\0\0\0\0\x01\0\0\0",
+    b"\x01\0\0\0\x04\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff",
+    // A meta that is longer than all, and one that cannot be read.
+    b"\x01\0\0\0\x05\0\0\0\x04\0\0\0\0\0\0\0",
+    b"\x01\0\0\0\x01\0\0\0\x01\0\0\0\0\0\0\0\x80",
+];
 
 /// What takes no time but that of the network, which is none here.
 const AT_ONCE: Duration = Duration::from_millis(200);
@@ -31,6 +43,34 @@ async fn a_node_that_never_answers_delays_no_other() {
     nodes[1].behave(Manner::Answers);
     cluster.settled().await;
     assert_eq!(nodes[1].heard(), ["event 1", "event 2", "event 3", "event 4", "event 5"], "in the end anew");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_answers_with_what_is_no_frame_is_logged_and_delays_nobody_and_is_told_in_the_end() {
+    let log = Log::listen();
+    let mut cluster = Cluster::of(1, 2).await;
+    let nodes = cluster.start_all(&["w0", "s0", "s1"]).await;
+    for (event, bytes) in (1..).zip(GARBAGE) {
+        nodes[1].behave(Manner::Says(bytes));
+        drop(log.lines());
+        let began = Instant::now();
+        cluster.event("w0", event).await;
+        let others = || (cluster.untold().len() == 1).then_some(());
+        tripod_wait::until("the others are told", others).await;
+        assert!(began.elapsed() < AT_ONCE, "{:?}", began.elapsed());
+        let lines =
+            tripod_wait::until("the log says so", || Some(log.lines()).filter(|lines| !lines.is_empty()));
+        let lines = lines.await;
+        let words = "T6404 node-untold: node `s0` is not told of an event: ";
+        assert!(lines.len() == 1 && lines[0].contains(words), "{bytes:02x?}: {lines:?}");
+        nodes[1].behave(Manner::Answers);
+        cluster.settled().await;
+        let told = vec![format!("event {event}")];
+        assert_eq!([nodes[0].heard(), nodes[2].heard()], [told.clone(), told.clone()]);
+        let mut again = nodes[1].heard();
+        again.dedup();
+        assert_eq!(again, told, "until it has answered");
+    }
 }
 
 #[tokio::test(start_paused = true)]

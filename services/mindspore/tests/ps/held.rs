@@ -93,6 +93,23 @@ async fn a_process_that_has_gone_before_it_was_registered_is_not_registered_behi
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_question_of_a_node_that_has_gone_keeps_no_place_until_somebody_leads() {
+    let (cluster, _worker, _servers) = formed(&["srv-0"]).await;
+    cluster.backend.depose();
+    let mut one = cluster.connect();
+    for _ in 0..3 {
+        one.say(NodeCommand::FetchMetadata.into(), 0, "").await;
+    }
+    one.end().await;
+    assert_eq!(timeout(Duration::from_secs(10), one.hear()).await, Ok(None));
+    cluster.backend.elect();
+    let mut one = cluster.connect();
+    one.say(NodeCommand::FetchMetadata.into(), 0, "").await;
+    one.end().await;
+    assert!(one.hear().await.is_some(), "who only says nothing more is answered");
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_a_node_has_said_is_done_though_it_is_lost_within_its_next_message() {
     let (cluster, mut worker, _servers) = formed(&["srv-0"]).await;
     cluster.backend.depose();

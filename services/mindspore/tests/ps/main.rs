@@ -4,8 +4,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic, its helpers too")]
 
 mod bad_input;
+mod capture;
 mod captured;
+mod death;
 mod events;
+mod every_message;
 mod finish;
 mod held;
 mod http;

@@ -43,6 +43,11 @@ impl Client {
         }
     }
 
+    /// Says nothing more, and listens still.
+    pub(crate) async fn end(&mut self) {
+        self.stream.shutdown().await.expect("a connection");
+    }
+
     /// Gives a command, and the meta by which its answer is known.
     pub(crate) async fn say(&mut self, command: i32, rank_id: u32, payload: impl Into<Bytes>) -> MessageMeta {
         self.requests += 1;

@@ -95,9 +95,13 @@ async fn what_is_asked_of_a_scheduler_of_2_0_and_is_not_done_is_answered_with_no
     let (_cluster, mut worker, _servers) = formed(&["srv-0"]).await;
     for command in [
         NodeCommand::RegisterActorRoute,
+        NodeCommand::DeleteActorRoute,
         NodeCommand::LookupActorRoute,
+        NodeCommand::SendHostName,
         NodeCommand::QueryHostNames,
         NodeCommand::SendUniqueId,
+        NodeCommand::QueryUniqueId,
+        NodeCommand::SendFinishTransform,
         NodeCommand::QueryFinishTransform,
         NodeCommand::FailureEventInfo,
     ] {

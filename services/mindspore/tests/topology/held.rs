@@ -286,3 +286,26 @@ async fn a_node_has_left_behind_an_answer_that_it_did_not_take() {
     sleep(Duration::from_secs(5)).await;
     assert_eq!(cluster.view().state, TopoState::Finished);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_question_of_a_process_that_has_gone_keeps_no_place_until_somebody_leads() {
+    let cluster = Cluster::of(1).await;
+    cluster.backend.depose();
+    let stranger = pb::HeartbeatMessage { node_id: "9".into() }.encode_to_vec();
+    let entry = pb::MetadataMessage { name: "a".into(), value: Bytes::new() }.encode_to_vec();
+    for (name, body) in [("2", stranger), ("7", entry), ("9", b"MS_WORKER".to_vec())] {
+        let mut one = cluster.connect();
+        for _ in 0..3 {
+            one.say(name, body.clone()).await;
+        }
+        one.end().await;
+        let began = Instant::now();
+        assert_eq!(timeout(LONG, one.hear()).await, Ok(None), "message {name}");
+        assert!(began.elapsed() < Duration::from_secs(10), "message {name}: {:?}", began.elapsed());
+    }
+    cluster.backend.elect();
+    let mut one = cluster.connect();
+    one.ask_for("a").await;
+    one.end().await;
+    assert!(one.hear().await.is_some(), "who only says nothing more is answered");
+}

@@ -3,8 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic, its helpers too")]
 
 mod bad_input;
+#[path = "../ps/capture.rs"]
+mod capture;
 mod captured;
 mod cluster;
+#[path = "../ps/death.rs"]
+mod death;
+mod every_message;
 mod held;
 mod marked;
 mod silence;

@@ -116,6 +116,11 @@ impl Client {
         }
     }
 
+    /// Says nothing more, and listens still.
+    pub(crate) async fn end(&mut self) {
+        self.stream.shutdown().await.expect("a connection");
+    }
+
     pub(crate) async fn say(&mut self, name: &str, body: impl Into<Bytes>) {
         let part = |text: &[u8]| Bytes::copy_from_slice(text);
         let frame =

@@ -95,6 +95,44 @@ fn what_is_refused_has_its_code_and_the_next_command_and_changes_nothing() {
 }
 
 #[test]
+fn each_help_names_what_there_is_and_its_examples_can_be_typed() {
+    let server = ParameterServer::start();
+    let mut typed = 0;
+    for (words, named) in [
+        (&["mindspore"][..], &["state", "nodes", "scale", "abort", "events", "switch", "--job fl"][..]),
+        (&["mindspore", "state"], &["--job", "--json"]),
+        (&["mindspore", "nodes"], &["--job", "--json"]),
+        (
+            &["mindspore", "scale"],
+            &["--servers", "--to-servers", "--leave", "--plan", "--generation", "--yes", "T6501"],
+        ),
+        (&["mindspore", "abort"], &["--generation"]),
+        (&["mindspore", "events"], &["--follow", "--after", "Events are numbered"]),
+        (&["mindspore", "switch"], &["new-instance", "enable-fls", "disable-fls", "--body", "--generation"]),
+    ] {
+        let help = server.run(&[words, &["--help"]].concat());
+        assert_eq!(help.status.code(), Some(0), "{words:?}: {}", stderr(&help));
+        let text = String::from_utf8(help.stdout).expect("UTF-8");
+        for name in named {
+            assert!(text.contains(name), "{words:?} says nothing of {name}:\n{text}");
+        }
+        for line in text.lines().filter_map(|line| line.strip_prefix("  tripod ")) {
+            let command = line.split("  ").next().unwrap_or_default();
+            let words: Vec<&str> = command.split_whitespace().collect();
+            // That one goes on until it is interrupted.
+            if words.contains(&"--follow") {
+                continue;
+            }
+            let output = server.run(&words);
+            // Some are about other clusters than this one, and are refused.
+            assert!(matches!(output.status.code(), Some(0 | 1)), "`{command}`: {}", stderr(&output));
+            typed += 1;
+        }
+    }
+    assert!(typed >= 6, "only {typed} examples were typed");
+}
+
+#[test]
 fn who_follows_events_sees_those_that_come() {
     let server = ParameterServer::start();
     server.event("worker-0", 7);

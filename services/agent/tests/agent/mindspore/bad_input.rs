@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use tripod_agent::{AgentConfig, MemoryLimits};
+use tripod_lines::Log;
 use tripod_mindspore_wire::rpc0::{self, BODY_BYTES_MAX, FIELD_BYTES_MAX};
 
 use super::Setting;
@@ -16,6 +17,7 @@ fn header(name: u32, to: u32, from: u32, body: u32) -> Vec<u8> {
 
 #[tokio::test(start_paused = true)]
 async fn whatever_is_no_frame_ends_its_connection_and_reaches_no_node() {
+    let log = Log::listen();
     let script = Script::default();
     let setting = Setting::new(script.clone()).await;
     let mut good = setting.connect();
@@ -33,6 +35,9 @@ async fn whatever_is_no_frame_ends_its_connection_and_reaches_no_node() {
         let mut client = setting.connect();
         client.send(&bad).await;
         assert_eq!(client.hear::<rpc0::Frame>().await, None, "{bad:02x?}");
+        let words = if bad.starts_with(b"GET") { "T6402 message-unknown: " } else { "T6401 frame-broken: " };
+        let lines = log.lines();
+        assert!(lines.iter().any(|line| line.contains(words)), "{bad:02x?}: {lines:?}");
     }
     assert_eq!(script.marks().len(), 1);
     assert_eq!(good.beat("0").await.0, "3");
@@ -41,11 +46,16 @@ async fn whatever_is_no_frame_ends_its_connection_and_reaches_no_node() {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_node_cannot_read_ends_the_connection_of_its_client_and_is_sent_once() {
+    let log = Log::listen();
     let script = Script::default();
     let setting = Setting::new(script.clone()).await;
     let mut client = setting.connect();
     client.say("0", Bytes::from_static(b"\xff\xff")).await;
     assert_eq!(client.hear::<rpc0::Frame>().await, None);
+    let lines = log.lines();
+    for words in ["T6401 frame-broken: ", "T6403 message-refused: the cluster refuses what a client says"] {
+        assert!(lines.iter().any(|line| line.contains(words)), "{words}: {lines:?}");
+    }
     assert_eq!(script.marks().len(), 1);
     assert_eq!(setting.connect().register("0").await.0, "3");
     setting.end().await;
