@@ -90,7 +90,7 @@ pub trait Content: Read + Seek + Send {}
 impl<T: Read + Seek + Send> Content for T {}
 
 /// Such a content, and how long it is.
-struct OpenedContent {
+pub(crate) struct OpenedContent {
     reader: Mutex<Reader>,
     size_bytes: u64,
 }
