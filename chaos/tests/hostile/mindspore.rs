@@ -32,7 +32,7 @@ const NO_FRAMES: [&[u8]; 5] = [
     b"\x01\0\0\0\x05\0\0\0\x04\0\0\0\0\0\0\0",
 ];
 /// A write of an entry of 16 MiB, as long as one may be.
-const LONG_FRAME: &[u8] = b"RPC0\0\0\0\x01\0\0\0\x01\0\0\0\x01\x01\0\0\06@@";
+const LONG_FRAME: &[u8] = b"RPC0\0\0\0\x01\0\0\0\x01\0\0\0\x01\x01\0\0\x006@@";
 /// Clients that begin such a frame, and how much of it comes: more than a node holds for all.
 const LONG_FRAMES: usize = 200;
 const SENT_BYTES: usize = 4 << 20;

@@ -371,7 +371,7 @@ impl std::io::Seek for Strict {
 #[test]
 fn behind_the_end_of_an_opened_content_is_nothing_as_of_a_file() {
     let content = Strict(std::io::Cursor::new(vec![7; 10]));
-    let opened = file::ReadOnlyFile::of(Box::new(content), Pace::unlimited()).unwrap();
+    let opened = ReadOnlyFile::of(Box::new(content), Pace::unlimited()).unwrap();
     let mut buffer = [0; 8];
     for (offset, expected) in [(0, 8), (8, 2), (10, 0), (11, 0), (u64::MAX, 0), (3, 7)] {
         assert_eq!(opened.read_at(offset, &mut buffer).unwrap(), expected, "from {offset}");
