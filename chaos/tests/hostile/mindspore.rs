@@ -34,9 +34,10 @@ const NO_FRAMES: [&[u8]; 5] = [
 ];
 /// A write of an entry of 16 MiB, as long as one may be.
 const LONG_FRAME: &[u8] = b"RPC0\0\0\0\x01\0\0\0\x01\0\0\0\x01\x01\0\0\x006@@";
-/// Clients that begin such a frame, and how much of it comes: more than a node holds for all.
-const LONG_FRAMES: usize = 200;
+/// Clients that begin such a frame, and how much of it comes: more than a node may take for everything.
+const LONG_FRAMES: usize = 300;
 const SENT_BYTES: usize = 4 << 20;
+const _: () = assert!((LONG_FRAMES * SENT_BYTES) as u64 > RESIDENT_BYTES_MAX);
 /// How long a worker waits for an answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 /// Between two heartbeats of who waits for the others.
