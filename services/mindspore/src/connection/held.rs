@@ -7,7 +7,7 @@ use tripod_gateway::{Consistency, Gateway, Outage};
 use tripod_state::{Command, Envelope, Fault, Reply, Stamp, State};
 
 /// How long a message is held while nobody leads. A node that waits has waited for as long by then. That a node has gone ends
-/// its registration and what it wanted of an entry, and nothing else: whoever has left is to have left.
+/// its registration, what it wanted of an entry and what it asked, and nothing else: whoever has left is to have left.
 const HELD_TIME: Duration = Duration::from_secs(600);
 /// Between two attempts; the gateway holds one for all of the time, unless it has no room for what waits.
 const PAUSE: Duration = Duration::from_millis(100);
