@@ -102,10 +102,17 @@ impl<R: AsyncRead + Unpin + Send> Incoming<R> {
         }
     }
 
+    /// How much the buffer takes up once it has room for so many more bytes: one that grows is at least twice as large as
+    /// before.
+    fn room(&self, missing: usize) -> usize {
+        let (needed, capacity) = (self.buffer.len() + missing, self.buffer.capacity());
+        if needed > capacity { needed.max(2 * capacity) } else { capacity }
+    }
+
     /// Reads some of what is missing of so many bytes, and nothing beyond.
     async fn more(&mut self, whole: usize) -> Result<(), Ended> {
         let missing = (whole - self.buffer.len()).min(READ_BYTES_MAX);
-        self.hold((self.buffer.len() + missing) as u64)?;
+        self.hold(self.room(missing) as u64)?;
         self.buffer.reserve(missing);
         let mut room = (&mut self.buffer).limit(missing);
         if self.reader.read_buf(&mut room).await? == 0 {
